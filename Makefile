@@ -1,0 +1,51 @@
+# Everything runs in .venv, which the targets make for themselves.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+BASE   := $(VENV)/.base
+DEV    := $(VENV)/.dev
+DATA   ?= ../shared/data/coco-web
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check fix bench labels
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+install: $(DEV) ## Make .venv: the package, editable, with every tool of development
+
+demo: $(BASE) ## Correct a small made-up crawl and leave a report to open
+	$(BIN)/vsgraph demo --out demo-run --overwrite
+
+test: check ## Every check and the whole test suite, with coverage
+	$(BIN)/pytest
+
+check: $(DEV) ## Style, types, layers and spelling, without the tests
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+fix: $(DEV) ## Mend and format what can be mended by a tool
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(DEV) ## Time the core, one stage beside its plain form, at growing sizes
+	$(BIN)/python benchmarks/core.py
+
+labels: $(DEV) ## Label quality on COCO-Web, by method (DATA=folder of COCO-Web)
+	$(BIN)/python experiments/coco_web.py $(DATA)
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "vsgraph needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
+
+$(BASE): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[images]'
+	touch $@
+
+$(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[images,table]' --group dev
+	touch $@ $(BASE)

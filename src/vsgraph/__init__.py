@@ -1,0 +1,51 @@
+"""Correct the labels of images collected by search query, using the text that came with them."""
+
+from vsgraph.anchors import Anchors, select_anchors, smooth_text, text_match
+from vsgraph.correct import correct
+from vsgraph.correction import Correction
+from vsgraph.decisions import Decision, Decisions, Rule, decide
+from vsgraph.errors import InputError, MissingExtraError, VSGraphError, VSGraphWarning
+from vsgraph.evidence import Evidence, weigh_evidence
+from vsgraph.explanation import Explanation, Link
+from vsgraph.fusion import fuse, soft_labels
+from vsgraph.graph import adopt_graph, propagation_matrix, visual_graph
+from vsgraph.neighbors import nearest_neighbors
+from vsgraph.openset import far_from_all, text_nearness
+from vsgraph.progressive import grow_anchors, label_in_rounds
+from vsgraph.settings import Settings
+from vsgraph.sgc import label_by_graph
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Anchors",
+    "Correction",
+    "Decision",
+    "Decisions",
+    "Evidence",
+    "Explanation",
+    "InputError",
+    "Link",
+    "MissingExtraError",
+    "Rule",
+    "Settings",
+    "VSGraphError",
+    "VSGraphWarning",
+    "adopt_graph",
+    "correct",
+    "decide",
+    "far_from_all",
+    "fuse",
+    "grow_anchors",
+    "label_by_graph",
+    "label_in_rounds",
+    "nearest_neighbors",
+    "propagation_matrix",
+    "select_anchors",
+    "smooth_text",
+    "soft_labels",
+    "text_match",
+    "text_nearness",
+    "visual_graph",
+    "weigh_evidence",
+]

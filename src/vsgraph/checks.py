@@ -1,0 +1,166 @@
+"""Checks of arguments, made once, at the public functions.
+
+Each takes the argument's name and value and returns the value in the form that the code behind
+works with, or raises :class:`~vsgraph.errors.InputError` with the name, the rule, the first
+offending rows and what to do.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+
+from vsgraph.errors import InputError
+
+Floats = NDArray[np.floating[Any]]
+
+
+def name_rows(mask: NDArray[np.bool_], *, shown: int = 5) -> str:
+    """Name the first rows where `mask` holds and count the rest.
+
+    >>> name_rows(np.array([False, True, True]))
+    'rows 1, 2'
+    >>> name_rows(np.ones(8, bool), shown=2)
+    'rows 0, 1 and 6 more'
+    """
+    rows = np.flatnonzero(mask)
+    listed = ", ".join(map(str, rows[:shown]))
+    rest = f" and {len(rows) - shown} more" if len(rows) > shown else ""
+    return f"row{'s' if len(rows) > 1 else ''} {listed}{rest}"
+
+
+def check_matrix(
+    name: str,
+    value: ArrayLike,
+    *,
+    n_rows: int | None = None,
+    n_columns: int | None = None,
+    nan_rows_are_missing: bool = False,
+) -> Floats:
+    """Return a finite 2-d float array; fp16 and integers become float32 and float64.
+
+    With `nan_rows_are_missing`, a row of nothing but NaN stands for "not there" and becomes zero.
+    """
+    array = _as_floats(name, value)
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(f"{name} must be a non-empty 2-d array, got shape {array.shape}")
+    if n_rows is not None and len(array) != n_rows:
+        raise InputError(f"{name} must have one row an image: expected {n_rows}, got {len(array)}")
+    if n_columns is not None and array.shape[1] != n_columns:
+        raise InputError(f"{name} must have {n_columns} columns, got {array.shape[1]}")
+    bad: NDArray[np.bool_] = np.asarray(~np.isfinite(array).all(axis=1))
+    if nan_rows_are_missing and bad.any():
+        missing: NDArray[np.bool_] = np.asarray(np.isnan(array).all(axis=1))
+        array = np.where(missing[:, None], np.zeros((), array.dtype), array)
+        bad &= ~missing
+    if bad.any():
+        remedy = "mend them, or give a row of zeros where an image has none"
+        raise InputError(f"{name} has NaN or infinite values in {name_rows(bad)}; {remedy}")
+    return array
+
+
+def _as_floats(name: str, value: ArrayLike) -> Floats:
+    """Return `value` as a float32 or float64 array, copying only where the type must change."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"{name} must be an array of numbers with rows of equal length") from error
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{name} must be an array of numbers, got {array.dtype}")
+    if array.dtype.kind != "f":
+        return array.astype(np.float64)
+    return array.astype(np.float32) if array.dtype.itemsize < 4 else array
+
+
+def check_probs(name: str, value: ArrayLike, *, shape: tuple[int, int]) -> Floats:
+    """Return a float array of the given shape with every value in 0..1."""
+    probs = check_matrix(name, value, n_rows=shape[0], n_columns=shape[1])
+    bad: NDArray[np.bool_] = np.asarray(((probs < 0) | (probs > 1 + 1e-6)).any(axis=1))
+    if bad.any():
+        raise InputError(
+            f"{name} must be probabilities between 0 and 1, but {name_rows(bad)} are not; "
+            "apply a softmax or sigmoid to scores first"
+        )
+    return probs
+
+
+def check_labels(
+    name: str, value: ArrayLike | csr_array, *, n_rows: int, n_classes: int
+) -> csr_array:
+    """Return labels of either shape as one sparse matrix of ones, (n_rows, n_classes).
+
+    >>> check_labels("web_labels", [1, 0], n_rows=2, n_classes=2).toarray().tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    >>> check_labels("web_labels", [[True, True]], n_rows=1, n_classes=2).toarray().tolist()
+    [[1.0, 1.0]]
+    """
+    labels: Any = value if issparse(value) else np.asarray(value)
+    if labels.ndim not in {1, 2} or labels.shape[0] != n_rows:
+        raise InputError(
+            f"{name} must have one entry an image: ({n_rows},) whole numbers or ({n_rows}, "
+            f"{n_classes}) booleans, got shape {labels.shape}"
+        )
+    if labels.ndim == 2:
+        return _check_label_matrix(name, labels, n_classes=n_classes)
+    if labels.dtype.kind not in "iu":
+        raise InputError(f"{name} must be whole numbers (class indices), got {labels.dtype}")
+    bad = (labels < 0) | (labels >= n_classes)
+    if bad.any():
+        raise InputError(
+            f"{name} must lie in 0..{n_classes - 1}, got {labels.min()}..{labels.max()} "
+            f"({name_rows(bad)}); there is one label embedding a class"
+        )
+    ones = np.ones(n_rows, np.float32)
+    return csr_array((ones, labels, np.arange(n_rows + 1)), shape=(n_rows, n_classes))
+
+
+def _check_label_matrix(name: str, labels: Any, *, n_classes: int) -> csr_array:  # noqa: ANN401
+    """Return a multi-label matrix as a sparse matrix of ones."""
+    if labels.shape[1] != n_classes:
+        raise InputError(f"{name} must have {n_classes} columns, one a class, got {labels.shape}")
+    matrix = csr_array(labels)
+    if not np.isin(matrix.data, (0, 1)).all():
+        raise InputError(f"{name} must hold only True and False (or 0 and 1) when it is 2-d")
+    matrix.eliminate_zeros()
+    return csr_array((np.ones(matrix.nnz, np.float32), matrix.indices, matrix.indptr), matrix.shape)
+
+
+def check_at_least(name: str, value: float, low: float) -> None:
+    """Refuse a number below `low`."""
+    if not value >= low:
+        raise InputError(f"{name} must be at least {low}, got {value}")
+
+
+def check_fraction(name: str, value: float) -> None:
+    """Refuse a number outside 0..1."""
+    if not 0 <= value <= 1:
+        raise InputError(f"{name} must lie between 0 and 1, got {value}")
+
+
+def check_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Refuse a word that is not one of `choices`."""
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def filled_rows(array: Floats) -> NDArray[np.bool_]:
+    """Tell which rows hold anything; a row of zeros stands for "not there".
+
+    >>> filled_rows(np.array([[0.0, 1.0], [0.0, 0.0]])).tolist()
+    [True, False]
+    """
+    filled: NDArray[np.bool_] = np.asarray(array.any(axis=1))
+    return filled
+
+
+def unit_rows(array: Floats) -> Floats:
+    """Scale every row to length one; a row of zeros stays zero.
+
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    largest = np.abs(array).max(axis=1, keepdims=True)
+    scaled = array / np.where(largest > 0, largest, 1)
+    length = np.linalg.norm(scaled, axis=1, keepdims=True)
+    return scaled / np.where(length > 0, length, 1)

@@ -1,0 +1,221 @@
+"""Algorithm 1: arrays in, corrected labels out."""
+
+import dataclasses
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from vsgraph.anchors import Anchors, select_anchors, smooth_text, text_match
+from vsgraph.checks import Floats, check_labels, check_matrix, check_probs
+from vsgraph.correction import Correction
+from vsgraph.decisions import decide
+from vsgraph.errors import InputError, VSGraphWarning
+from vsgraph.evidence import Evidence, weigh_evidence
+from vsgraph.fusion import fuse
+from vsgraph.graph import adopt_graph, visual_graph
+from vsgraph.openset import far_from_all, text_nearness
+from vsgraph.progressive import label_in_rounds
+from vsgraph.settings import Settings
+
+
+def correct(
+    features: ArrayLike,
+    text_embeddings: ArrayLike,
+    label_embeddings: ArrayLike,
+    web_labels: ArrayLike | csr_array,
+    cnn_probs: ArrayLike | None = None,
+    *,
+    graph: csr_array | None = None,
+    sources: ArrayLike | None = None,
+    class_names: Sequence[str] | None = None,
+    settings: Settings | None = None,
+    progress: bool = False,
+) -> Correction:
+    """Correct the labels of a crawl (the paper's Algorithm 1, lines 5 to 10, and beyond).
+
+    Parameters
+    ----------
+    features : array of shape (n_images, n_dims)
+        Visual features, ``s`` in the paper; a row of zeros where an image could not be read.
+    text_embeddings : array of shape (n_images, n_text_dims)
+        Embedded text of each image, ``t``; a row of zeros or NaN where it has none.
+    label_embeddings : array of shape (n_classes, n_text_dims)
+        Embedded descriptions of the labels, ``l``, from the same encoder.
+    web_labels : int array of shape (n_images,) or bool array of shape (n_images, n_classes)
+        Labels as crawled, ``y*``; the shape decides between single-label and multi-label.
+    cnn_probs : array of shape (n_images, n_classes), optional
+        What a classifier trained on the web labels says of each image, ``p_c``; best of one that
+        did not train on that image. Without it the graph stands alone in Eq. 8.
+    graph : csr_array of shape (n_images, n_images), optional
+        A similarity graph to use in place of one of `features`: :func:`visual_graph` of stronger
+        features, or your own through :func:`adopt_graph`.
+    sources : array of shape (n_images,), optional
+        Where each image comes from; if given, every source gives its own anchors.
+    class_names : sequence of str, optional
+        Names for the classes; their numbers otherwise.
+    settings : Settings, optional
+        The numbers to use; the defaults otherwise.
+    progress : bool
+        Show progress bars.
+
+    Returns
+    -------
+    correction : Correction
+        Labels, decisions, probabilities, anchors and the graph.
+
+    Examples
+    --------
+    Two senses of a word: the text tells the first three images from the last three, which were
+    all crawled as class 0.
+
+    >>> features = [[1, 0], [0.9, 0.1], [0.9, 0], [0, 1], [0.1, 0.9], [0, 0.9], [0.1, 1], [0, 1]]
+    >>> text = [[1, 0], [1, 0], [0, 0], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]
+    >>> result = correct(features, text, np.eye(2), [0, 0, 0, 0, 0, 0, 1, 1],
+    ...                  settings=Settings(n_neighbors=2, anchors_per_class=2))
+    >>> result.final_labels.tolist()
+    [0, 0, 0, 1, 1, 1, 1, 1]
+    >>> result
+    Correction(8 images, 2 classes: keep 5, relabel 3, reject 0)
+    """
+    settings = settings or Settings()
+    given = _check_inputs(features, text_embeddings, label_embeddings, web_labels, cnn_probs)
+    names = _check_names(class_names, n_classes=len(given.meaning))
+    adjacency = (
+        visual_graph(given.visual, n_neighbors=settings.n_neighbors, progress=progress)
+        if graph is None
+        else adopt_graph(graph, n_images=len(given.visual))
+    )
+    smoothed = smooth_text(
+        given.text, adjacency, self_weight=settings.self_weight, form=settings.form
+    )
+    match = text_match(smoothed, given.meaning, given.web_labels)
+    anchors = select_anchors(match, per_class=settings.anchors_per_class, sources=sources)
+    has_anchors = np.bincount(anchors.classes, minlength=len(names)) > 0
+    _warn_of_thin_classes(names, anchors, match, settings.anchors_per_class)
+    gnn_probs, anchors = label_in_rounds(
+        given.visual, adjacency, anchors, given.web_labels,
+        n_classes=len(names), settings=settings, progress=progress,
+    )  # fmt: skip
+    final_probs, evidence = _final_probs(given, gnn_probs, settings)
+    likeliest = final_probs.argmax(axis=1)
+    own, near = (
+        text_nearness(text, given.meaning, likeliest, anchors) for text in (given.text, smoothed)
+    )
+    far = far_from_all(gnn_probs, final_probs, own, near, settings=settings)
+    chosen = decide(
+        final_probs, given.web_labels, far=far, has_anchors=has_anchors, settings=settings
+    )
+    return Correction(
+        class_names=names,
+        web_labels=given.web_labels,
+        final_labels=chosen.final_labels,
+        decisions=chosen.decisions,
+        rules=chosen.rules,
+        final_probs=final_probs,
+        gnn_probs=gnn_probs,
+        cnn_probs=given.cnn,
+        text_factor=evidence.text_factor if evidence else None,
+        confusion=evidence.confusion if evidence else None,
+        evidence_weights=evidence.weights if evidence else {},
+        text_match=match,
+        anchors=anchors,
+        adjacency=adjacency,
+        settings=settings,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Given:
+    """The arguments of a correction, checked."""
+
+    visual: Floats
+    text: Floats
+    meaning: Floats
+    web_labels: NDArray[Any]
+    cnn: Floats | None
+
+
+def _check_inputs(
+    features: ArrayLike,
+    text_embeddings: ArrayLike,
+    label_embeddings: ArrayLike,
+    web_labels: ArrayLike | csr_array,
+    cnn_probs: ArrayLike | None,
+) -> _Given:
+    """Check that the arrays fit together."""
+    visual = check_matrix("features", features)
+    meaning = check_matrix("label_embeddings", label_embeddings)
+    text = check_matrix(
+        "text_embeddings", text_embeddings, n_rows=len(visual), n_columns=meaning.shape[1],
+        nan_rows_are_missing=True,
+    )  # fmt: skip
+    if not text.any():
+        raise InputError("text_embeddings has no text for any image; anchors are chosen by text")
+    shape = (len(visual), len(meaning))
+    labels = check_labels("web_labels", web_labels, n_rows=shape[0], n_classes=shape[1])
+    single = np.ndim(web_labels) == 1
+    return _Given(
+        visual=visual,
+        text=text,
+        meaning=meaning,
+        web_labels=labels.indices.astype(np.intp) if single else labels.toarray().astype(bool),
+        cnn=None if cnn_probs is None else check_probs("cnn_probs", cnn_probs, shape=shape),
+    )
+
+
+def _final_probs(
+    given: _Given, gnn_probs: Floats, settings: Settings
+) -> tuple[Floats, Evidence | None]:
+    """Weigh all evidence; where that is switched off or there is too little text, Eq. 8."""
+    if settings.text_evidence:
+        evidence = weigh_evidence(gnn_probs, given.cnn, given.text, given.meaning, given.web_labels)
+        if evidence is not None:
+            return evidence.probs, evidence
+    if given.cnn is None:
+        return gnn_probs, None
+    fused = fuse(
+        gnn_probs, given.cnn,
+        confidence_threshold=settings.confidence_threshold, gnn_weight=settings.gnn_weight,
+    )  # fmt: skip
+    return fused, None
+
+
+def _check_names(class_names: Sequence[str] | None, *, n_classes: int) -> tuple[str, ...]:
+    """Return class names, numbers where there are none; refuse a wrong count and doubles."""
+    names = tuple(map(str, range(n_classes) if class_names is None else class_names))
+    if len(names) != n_classes:
+        raise InputError(f"class_names must name {n_classes} classes, got {len(names)}")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"class_names must differ, but {', '.join(map(repr, twice))} occur twice")
+    return names
+
+
+def _warn_of_thin_classes(
+    names: tuple[str, ...], anchors: Anchors, match: csr_array, per_class: int
+) -> None:
+    """Say in one line which classes have no anchors, or fewer than asked for."""
+    n_anchors = np.bincount(anchors.classes, minlength=len(names))
+    n_images = np.bincount(match.indices, minlength=len(names))
+    troubles = {
+        "have no images": n_images == 0,
+        "have no text near any image, so no anchors": (n_images > 0) & (n_anchors == 0),
+        f"have fewer than {per_class} anchors": (n_anchors > 0) & (n_anchors < per_class),
+    }
+    said = [
+        f"{rows.sum()} of {len(names)} classes {what} ({_some(names, rows)})"
+        for what, rows in troubles.items()
+        if rows.any()
+    ]
+    if said:
+        warnings.warn("; ".join(said), VSGraphWarning, stacklevel=3)
+
+
+def _some(names: tuple[str, ...], rows: NDArray[np.bool_]) -> str:
+    """Name the first few classes."""
+    few = [names[c] for c in np.flatnonzero(rows)[:3]]
+    return ", ".join(few) + (", ..." if rows.sum() > len(few) else "")

@@ -1,0 +1,268 @@
+"""The result of a correction: a record that explains itself, saves, loads and becomes a table."""
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from vsgraph.anchors import Anchors
+from vsgraph.checks import Floats
+from vsgraph.decisions import Decision, Rule
+from vsgraph.errors import InputError, MissingExtraError
+from vsgraph.explanation import Explanation, Link
+from vsgraph.fusion import soft_labels
+from vsgraph.settings import Settings
+from vsgraph.storage import load_record, save_record
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+@dataclasses.dataclass(frozen=True)
+class Correction:
+    """Everything a correction found out.
+
+    Attributes
+    ----------
+    class_names : tuple of str
+        Names of the classes, in the order of the columns.
+    web_labels, final_labels : int array of shape (n_images,) or bool (n_images, n_classes)
+        Before and after; a rejected image has -1, or no True.
+    decisions, rules : uint8 array of shape (n_images,)
+        :class:`Decision` and :class:`Rule` of each image.
+    final_probs : float array of shape (n_images, n_classes)
+        What the decisions were made on: ``p_f`` of Eq. 8, or the weighed evidence.
+    gnn_probs, cnn_probs : float array of shape (n_images, n_classes)
+        ``p_g`` and ``p_c`` in the paper; `cnn_probs` is None if there was no CNN.
+    text_factor : float array of shape (n_images, n_classes) or None
+        How much each image's text raises or lowers each class; None in the paper's fusion.
+    confusion : float array of shape (n_classes, n_classes) or None
+        Estimated share of each web label among the images of each class.
+    evidence_weights : dict of str to float
+        How far each witness was believed; empty in the paper's fusion.
+    text_match : csr_array of shape (n_images, n_classes)
+        Cosine of smoothed text and meaning at each web label.
+    anchors : Anchors
+        What the graph network learned from.
+    adjacency : csr_array of shape (n_images, n_images)
+        The visual graph.
+    settings : Settings
+        The numbers used.
+    """
+
+    class_names: tuple[str, ...]
+    web_labels: NDArray[Any]
+    final_labels: NDArray[Any]
+    decisions: NDArray[np.uint8]
+    rules: NDArray[np.uint8]
+    final_probs: Floats
+    gnn_probs: Floats
+    cnn_probs: Floats | None
+    text_factor: Floats | None
+    confusion: Floats | None
+    evidence_weights: dict[str, float]
+    text_match: csr_array
+    anchors: Anchors
+    adjacency: csr_array
+    settings: Settings
+
+    def __len__(self) -> int:
+        return len(self.web_labels)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name} {count}" for name, count in self.counts.items())
+        return f"Correction({len(self)} images, {len(self.class_names)} classes: {counts})"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many images are kept, relabeled and rejected."""
+        return {d.name.lower(): int((self.decisions == d).sum()) for d in Decision}
+
+    @functools.cached_property
+    def confidence(self) -> Floats:
+        """Probability of each image's final label; of several, the least; rejected, the highest."""
+        labels = self.final_labels
+        highest = self.final_probs.max(axis=1)
+        if labels.ndim == 2:
+            least = np.where(labels, self.final_probs, 1).min(axis=1)
+            return np.where(labels.any(axis=1), least, highest)
+        chosen = np.take_along_axis(self.final_probs, np.maximum(labels, 0)[:, None], axis=1)
+        return np.where(labels < 0, highest, chosen[:, 0])
+
+    def soft_labels(self) -> Floats:
+        """Return labels to fine-tune a network on (Eq. 9), zero for rejected images.
+
+        Single-label: rows that sum to one. Multi-label: the probabilities as they are.
+        """
+        labels = self.final_probs if self.web_labels.ndim == 2 else soft_labels(self.final_probs)
+        return np.where((self.decisions == Decision.REJECT)[:, None], 0, labels)
+
+    def explain(self, row: int, *, n_shown: int = 5) -> Explanation:
+        """Say why image `row` got its label.
+
+        Parameters
+        ----------
+        row : int
+            The image.
+        n_shown : int
+            Classes, neighbors and anchors to list.
+
+        Returns
+        -------
+        explanation : Explanation
+            Print it, or read its fields.
+        """
+        if not 0 <= row < len(self):
+            raise InputError(f"row must lie in 0..{len(self) - 1}, got {row}")
+        match = csr_array(self.text_match[[row]])
+        names = [self.class_names[c] for c in match.indices]
+        return Explanation(
+            row=row,
+            web_labels=self._names(self.web_labels[row]),
+            final_labels=self._names(self.final_labels[row]),
+            decision=Decision(self.decisions[row]).name.lower(),
+            reason=Rule(self.rules[row]).sentence,
+            text_match=dict(zip(names, match.data.tolist(), strict=True)),
+            gnn=self._top(self.gnn_probs, row, n_shown),
+            cnn=self._top(self.cnn_probs, row, n_shown),
+            text=self._top(self.text_factor, row, n_shown),
+            final=self._top(self.final_probs, row, n_shown),
+            neighbors=self._neighbors(row, n_shown),
+            anchors=self._anchors_near(row, n_shown),
+        )
+
+    def _names(self, labels: Any) -> tuple[str, ...]:  # noqa: ANN401
+        """Return the names of one image's labels, of either shape."""
+        classes = np.flatnonzero(labels) if np.ndim(labels) else [labels] if labels >= 0 else []
+        return tuple(self.class_names[c] for c in classes)
+
+    def _top(self, table: Floats | None, row: int, n_shown: int) -> dict[str, float]:
+        """Return the highest entries of a row by class name, best first."""
+        if table is None:
+            return {}
+        best = np.argsort(-table[row], kind="stable")[:n_shown]
+        return {self.class_names[c]: float(table[row, c]) for c in best}
+
+    def _neighbors(self, row: int, n_shown: int) -> tuple[Link, ...]:
+        """Return the most similar images in the graph."""
+        edges = csr_array(self.adjacency[[row]])
+        best = np.argsort(-edges.data, kind="stable")[:n_shown]
+        return tuple(
+            Link(int(i), float(w), ", ".join(self._names(self.web_labels[i])))
+            for i, w in zip(edges.indices[best], edges.data[best], strict=True)
+        )
+
+    def _anchors_near(self, row: int, n_shown: int) -> tuple[Link, ...]:
+        """Return the anchors within two steps, by their strongest path."""
+        edges = csr_array(self.adjacency[[row]])
+        reach = {row: 1.0} | dict(zip(edges.indices.tolist(), edges.data.tolist(), strict=True))
+        for middle, weight in list(reach.items()):
+            onward = csr_array(self.adjacency[[middle]])
+            for i, w in zip(onward.indices.tolist(), onward.data.tolist(), strict=True):
+                reach[i] = max(reach.get(i, 0.0), weight * w)
+        near = np.flatnonzero(np.isin(self.anchors.rows, list(reach)))
+        links = [
+            Link(int(i), reach[int(i)], self.class_names[c])
+            for i, c in zip(self.anchors.rows[near], self.anchors.classes[near], strict=True)
+        ]
+        return tuple(sorted(links, key=lambda link: -link.weight)[:n_shown])
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return one value an image for each column of the table, as Python values."""
+        web: list[Any] = [self._names(labels) for labels in self.web_labels]
+        final: list[Any] = [self._names(labels) for labels in self.final_labels]
+        if self.web_labels.ndim == 1:
+            web = [names[0] for names in web]
+            final = [names[0] if names else None for names in final]
+        anchors = np.zeros(len(self), bool)
+        anchors[self.anchors.rows] = True
+        return {
+            "web_label": web,
+            "final_label": final,
+            "decision": [Decision(code).name.lower() for code in self.decisions],
+            "confidence": self.confidence.tolist(),
+            "rule": [Rule(code).name.lower() for code in self.rules],
+            "anchor": anchors.tolist(),
+        }
+
+    def to_arrow(self) -> "pa.Table":
+        """Return the labels as an Arrow table, a row an image (needs the extra 'table')."""
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise MissingExtraError("an Arrow table", "table") from error
+        return pa.table(self.to_columns())
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the labels as a pandas table, a row an image (needs the extra 'table')."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingExtraError("a pandas table", "table") from error
+        return pd.DataFrame(self.to_columns())
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the record to a folder of ``.npy`` files and one JSON file.
+
+        Parameters
+        ----------
+        folder : path
+            Appears only when it is complete.
+        overwrite : bool
+            Replace a correction that is there already.
+        """
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        arrays |= {f"anchor_{name}": getattr(self.anchors, name) for name in _ANCHOR_FIELDS}
+        for name in _SPARSE:
+            matrix = getattr(self, name)
+            arrays |= {f"{name}_{part}": getattr(matrix, part) for part in _CSR_PARTS}
+        values = {
+            "class_names": list(self.class_names),
+            "evidence_weights": self.evidence_weights,
+            "settings": dataclasses.asdict(self.settings),
+        }
+        save_record(Path(folder), arrays, values, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a record back; arrays are mapped from disk, not copied.
+
+        Parameters
+        ----------
+        folder : path
+            What :meth:`save` wrote.
+
+        Returns
+        -------
+        correction : Correction
+            As it was saved.
+        """
+        arrays, values = load_record(Path(folder))
+        dense: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
+        shapes = {"text_match": arrays["gnn_probs"].shape, "adjacency": (len(arrays["rules"]),) * 2}
+        sparse = {
+            name: csr_array(tuple(arrays[f"{name}_{part}"] for part in _CSR_PARTS), shape)
+            for name, shape in shapes.items()
+        }
+        return cls(
+            **dense,
+            **sparse,
+            anchors=Anchors(*(arrays[f"anchor_{name}"] for name in _ANCHOR_FIELDS)),
+            class_names=tuple(values["class_names"]),
+            evidence_weights=values["evidence_weights"],
+            settings=Settings.from_dict(values["settings"]),
+        )
+
+
+_SPARSE = ("text_match", "adjacency")
+_CSR_PARTS = ("data", "indices", "indptr")
+_ANCHOR_FIELDS = tuple(field.name for field in dataclasses.fields(Anchors))
+_ARRAYS = (
+    "web_labels", "final_labels", "decisions", "rules", "final_probs", "gnn_probs", "cnn_probs",
+    "text_factor", "confusion",
+)  # fmt: skip

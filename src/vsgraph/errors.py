@@ -1,0 +1,29 @@
+"""The errors that vsgraph raises on purpose; anything else is a bug.
+
+::
+
+    VSGraphError
+    ├── InputError         (also a ValueError)   an argument or a file breaks a rule
+    └── MissingExtraError  (also an ImportError) an optional dependency is not installed
+
+    VSGraphWarning         (a UserWarning)       the result should be read with this in mind
+"""
+
+
+class VSGraphError(Exception):
+    """Base of every error that vsgraph raises on purpose."""
+
+
+class InputError(VSGraphError, ValueError):
+    """An argument or a file breaks a rule; the message says which, where, and what to do."""
+
+
+class MissingExtraError(VSGraphError, ImportError):
+    """An optional dependency is needed and not installed; the message names the extra."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra '{extra}': pip install 'vsgraph[{extra}]'")
+
+
+class VSGraphWarning(UserWarning):
+    """Something in the data that the result should be read with; one line for all of it."""

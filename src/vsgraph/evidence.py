@@ -1,0 +1,280 @@
+"""Beyond the paper: weigh what graph, CNN, web label and text say of an image.
+
+Four witnesses speak of the class ``c`` of image ``i``, and none is believed blindly::
+
+    p(c)  ~  p_g(c)^a  *  p_c(c)^b  *  P(web label | c)^e  *  [ r * R(c) + (1 - r) ]
+
+- ``P(web label | c)`` is a table of how often images of a class are found under each query,
+  estimated from the crawl itself: it says that half of what 'orange' finds is no fruit.
+- ``R(c)`` is how much more the text speaks of class ``c`` than texts of the crawl do on average:
+  a softmax of its cosines to all label meanings, with sharpness ``s``.
+- ``r`` is the share of texts that belong to their image. Where a text may be another image's, no
+  text, however sharp, can outweigh the rest by more than about ``r / (1 - r)``.
+  Without text the bracket is one.
+
+The weights ``a, b, e``, the sharpness ``s`` and the trust ``r`` are not chosen: they are those
+under which the texts are the least surprising, given everything else known of their images. So a
+CNN that merely repeats the web labels it was trained on gets little weight, an overconfident
+graph is toned down, and text that is noise is left out. No human label is used.
+"""
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.sparse import csr_array, diags_array
+from scipy.special import expit, logit, softmax
+
+from vsgraph.checks import Floats, check_labels, check_matrix, check_probs, filled_rows, unit_rows
+
+ROUNDS = 8
+SAMPLE_CELLS = 2**24  # texts times classes that the weights are estimated from
+BLOCK_CELLS = 2**22
+SMALLEST = 1e-9
+MIN_TEXTS_PER_CLASS = 2
+
+Doubles = NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True)
+class Evidence:
+    """What the witnesses say together, and how much each was believed.
+
+    Attributes
+    ----------
+    probs : float array of shape (n_images, n_classes)
+        Single-label: rows sum to one. Multi-label: each class by itself.
+    text_factor : float array of shape (n_images, n_classes)
+        How much the text raises or lowers each class; one where it has nothing to say.
+    confusion : float array of shape (n_classes, n_classes)
+        Estimated ``P(web label | class)``, a row a class.
+    weights : dict of str to float
+        ``graph``, ``cnn`` and ``web`` (a, b and e of the formula), the text's ``sharpness`` and the
+        ``trust`` in it (s and r).
+    """
+
+    probs: Floats
+    text_factor: Floats
+    confusion: Floats
+    weights: dict[str, float]
+
+
+def weigh_evidence(
+    gnn_probs: ArrayLike,
+    cnn_probs: ArrayLike | None,
+    text_embeddings: ArrayLike,
+    label_embeddings: ArrayLike,
+    web_labels: ArrayLike | csr_array,
+) -> Evidence | None:
+    """Weigh graph, CNN, web label and text against each other for every image.
+
+    Parameters
+    ----------
+    gnn_probs : array of shape (n_images, n_classes)
+        ``p_g`` in the paper.
+    cnn_probs : array of shape (n_images, n_classes), optional
+        ``p_c`` in the paper, best from a network that was not trained on the image.
+    text_embeddings : array of shape (n_images, n_dims)
+        ``t`` in the paper; a row of zeros or NaN where there is no text.
+    label_embeddings : array of shape (n_classes, n_dims)
+        ``l`` in the paper.
+    web_labels : int array of shape (n_images,) or bool array of shape (n_images, n_classes)
+        ``y*`` in the paper.
+
+    Returns
+    -------
+    evidence : Evidence or None
+        None where there is too little text to weigh by (fewer than two texts a class).
+
+    Examples
+    --------
+    >>> graph = np.tile([[0.8, 0.1], [0.2, 0.7]], (20, 1))
+    >>> text = np.tile([[1.0, 0.0], [0.0, 1.0]], (20, 1))
+    >>> text[0] = [0.0, 1.0]  # the text of the first image is another's
+    >>> weigh_evidence(graph, None, text, np.eye(2), [0, 1] * 20).probs.argmax(axis=1)[:2].tolist()
+    [0, 1]
+    """
+    meaning = check_matrix("label_embeddings", label_embeddings)
+    text = check_matrix("text_embeddings", text_embeddings, nan_rows_are_missing=True)
+    shape = (len(text), len(meaning))
+    labels = check_labels("web_labels", web_labels, n_rows=shape[0], n_classes=shape[1])
+    witnesses = [check_probs("gnn_probs", gnn_probs, shape=shape)]
+    if cnn_probs is not None:
+        witnesses.append(check_probs("cnn_probs", cnn_probs, shape=shape))
+    has_text = filled_rows(text)
+    if has_text.sum() < MIN_TEXTS_PER_CLASS * len(meaning):
+        return None
+    cosines = _centered_cosines(text, meaning, has_text)
+    share = csr_array(diags_array(1 / np.maximum(np.diff(labels.indptr), 1)) @ labels)
+    rows = _sample_rows(has_text, n_classes=len(meaning))
+    sample = [_log_share(witness[rows]) for witness in witnesses]
+    model = _estimate(sample, cosines[rows], share[rows])
+    probs, text_factor = _speak(model, witnesses, cosines, share, single=np.ndim(web_labels) == 1)
+    return Evidence(probs, text_factor, model.confusion.astype(np.float32), model.summary())
+
+
+@dataclasses.dataclass(frozen=True)
+class _Model:
+    """The estimated numbers of the module's formula."""
+
+    weights: Doubles  # of the graph, of the CNN if there is one, of the web label
+    sharpness: float
+    trust: float
+    background: Doubles  # how much texts speak of each class on average
+    confusion: Doubles  # P(web label | class), a row a class
+    web_prior: Doubles  # P(web label)
+
+    def log_web(self, share: csr_array) -> Doubles:
+        """Return the log of how much likelier the web labels of each row are under each class."""
+        usual = share @ self.web_prior
+        likelihood = (share @ self.confusion.T) / np.where(usual > 0, usual, 1)[:, None]
+        return np.log(np.where(usual[:, None] > 0, likelihood, 1))
+
+    def text_factor(self, cosines: Floats) -> Doubles:
+        """Return the bracket of the formula; one where there is no text (NaN)."""
+        told = softmax(self.sharpness * cosines, axis=1) / self.background
+        return np.where(np.isnan(told), 1, self.trust * told + 1 - self.trust)
+
+    def summary(self) -> dict[str, float]:
+        """Return the numbers that a user may want to see."""
+        graph, *cnn, web = self.weights.tolist()
+        return {
+            "graph": graph,
+            "cnn": cnn[0] if cnn else 0.0,
+            "web": web,
+            "sharpness": self.sharpness,
+            "trust": self.trust,
+        }
+
+
+def _centered_cosines(text: Floats, meaning: Floats, has_text: NDArray[np.bool_]) -> Floats:
+    """Compare texts and meanings after taking out what all of them share; NaN without text."""
+    texts, meanings = unit_rows(text), unit_rows(meaning)
+    if len(meanings) > 1:
+        texts = unit_rows(texts - texts[has_text].mean(axis=0))
+        meanings = unit_rows(meanings - meanings.mean(axis=0))
+    cosines = texts @ meanings.T
+    cosines[~has_text] = np.nan
+    return cosines
+
+
+def _sample_rows(has_text: NDArray[np.bool_], *, n_classes: int) -> NDArray[np.intp]:
+    """Return rows with text, evenly spread, as many as the estimate needs."""
+    rows = np.flatnonzero(has_text)
+    n_sample = min(len(rows), max(1, SAMPLE_CELLS // n_classes))
+    return rows[np.linspace(0, len(rows) - 1, n_sample).astype(np.intp)]
+
+
+def _log_share(probs: Floats) -> Doubles:
+    """Return the log of each class's share in its row; equal shares where a row is zero."""
+    total = probs.sum(axis=1, keepdims=True, dtype=np.float64)
+    share = np.where(total > 0, probs / np.where(total > 0, total, 1), 1 / probs.shape[1])
+    return np.log(np.maximum(share, SMALLEST))
+
+
+def _estimate(witnesses: list[Doubles], cosines: Floats, share: csr_array) -> _Model:
+    """Find the numbers under which the texts are least surprising, by turns with the confusion."""
+    n_classes = share.shape[1]
+    web_prior = np.asarray(share.mean(axis=0)) + SMALLEST
+    model = _Model(
+        weights=np.array([1.0, *[0.0] * (len(witnesses) - 1), 1.0]),
+        sharpness=20.0,
+        trust=0.9,
+        background=np.full(n_classes, 1 / n_classes),
+        confusion=0.7 * np.eye(n_classes) + 0.3 * web_prior,
+        web_prior=web_prior,
+    )
+    for _ in range(ROUNDS):
+        told = softmax(model.sharpness * cosines, axis=1)
+        model = dataclasses.replace(model, background=told.mean(axis=0))
+        channels = [*witnesses, model.log_web(share)]
+        model = _least_surprise(model, channels, cosines)
+        prior = softmax(_weighted(model.weights, channels), axis=1)
+        posterior = prior * model.text_factor(cosines)
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        model = dataclasses.replace(model, confusion=_confusion(model, posterior, share))
+    return model
+
+
+def _weighted(weights: Doubles, channels: list[Doubles]) -> Doubles:
+    """Return the weighted sum of the channels."""
+    return sum(
+        (weight * channel for weight, channel in zip(weights, channels, strict=True)),
+        np.zeros_like(channels[0]),
+    )
+
+
+def _least_surprise(model: _Model, channels: list[Doubles], cosines: Floats) -> _Model:
+    """Fit weights, sharpness and trust to the texts, the confusion and background held."""
+    n_weights = len(channels)
+    start = np.array([*model.weights, model.sharpness, logit(model.trust)])
+    bounds = [(0, 10)] * n_weights + [(0, 200), (-7, 7)]
+    x = minimize(
+        _surprise,
+        start,
+        args=(channels, cosines, model.background),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+    ).x
+    return dataclasses.replace(
+        model, weights=x[:n_weights], sharpness=float(x[-2]), trust=float(expit(x[-1]))
+    )
+
+
+def _surprise(
+    x: Doubles, channels: list[Doubles], cosines: Floats, background: Doubles
+) -> tuple[float, Doubles]:
+    """Return how surprising the texts are given all else, a text on average, and its gradient.
+
+    `x` holds the channels' weights, the sharpness and the log odds of the trust. A prior worth one
+    text draws the weights to 1 (graph, web label) and 0 (CNN), for what the texts leave open.
+    """
+    weights, sharpness, trust = x[:-2], x[-2], expit(x[-1])
+    prior = softmax(_weighted(weights, channels), axis=1)
+    told = softmax(sharpness * cosines, axis=1)
+    joint = prior * told / background
+    informed = joint.sum(axis=1)
+    total = trust * informed + 1 - trust
+    belongs = trust * informed / total  # probability that the text is this image's own
+    within = joint / informed[:, None]
+    moved = belongs[:, None] * (within - prior)
+    away = weights - np.array([1.0, *[0.0] * (len(channels) - 2), 1.0])
+    slopes = [
+        *(pull - (moved * channel).sum() for pull, channel in zip(away, channels, strict=True)),
+        -(belongs * ((within - told) * cosines).sum(axis=1)).sum(),
+        -(belongs - trust).sum(),
+    ]
+    loss = 0.5 * (away**2).sum() - np.log(total).sum()
+    return float(loss) / len(total), np.array(slopes) / len(total)
+
+
+def _confusion(model: _Model, posterior: Doubles, share: csr_array) -> Doubles:
+    """Re-estimate ``P(web label | class)``, a little smoothed toward how common labels are."""
+    likelihood = np.maximum(share @ model.confusion.T, SMALLEST)
+    counts = model.confusion * ((posterior / likelihood).T @ share) + model.web_prior
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+def _speak(
+    model: _Model, witnesses: list[Floats], cosines: Floats, share: csr_array, *, single: bool
+) -> tuple[Floats, Floats]:
+    """Apply the formula to every image, in blocks."""
+    probs = np.empty(cosines.shape, np.float32)
+    factors = np.empty(cosines.shape, np.float32)
+    block = max(1, BLOCK_CELLS // cosines.shape[1])
+    for start in range(0, len(cosines), block):
+        rows = slice(start, start + block)
+        factor = model.text_factor(cosines[rows])
+        told = [_log_share(w[rows]) if single else _log_odds(w[rows]) for w in witnesses]
+        total = _weighted(model.weights, [*told, model.log_web(share[rows])])
+        total += np.log(np.maximum(factor, SMALLEST))
+        probs[rows] = softmax(total, axis=1) if single else expit(total)
+        factors[rows] = factor
+    return probs, factors
+
+
+def _log_odds(probs: Floats) -> Doubles:
+    """Return log odds, kept finite."""
+    return logit(np.clip(probs.astype(np.float64), 1e-6, 1 - 1e-6))

@@ -1,0 +1,83 @@
+"""Why one image got its label, in numbers and in words."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """Another image that speaks for this one's label.
+
+    Attributes
+    ----------
+    row : int
+        The other image.
+    weight : float
+        Cosine along the edge; for an anchor, the strongest path of at most two edges.
+    label : str
+        Its web label, or the class it is an anchor of.
+    """
+
+    row: int
+    weight: float
+    label: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """Why an image got its label.
+
+    Attributes
+    ----------
+    row : int
+        The image.
+    web_labels, final_labels : tuple of str
+        Before and after; no final label if rejected.
+    decision : str
+        keep, relabel or reject.
+    reason : str
+        The rule that decided, in words.
+    text_match : dict of str to float
+        Cosine of the smoothed text to the meaning of each web label; NaN without text near it.
+    gnn, cnn, text, final : dict of str to float
+        The classes that each witness favors, best first. `text` holds factors: above one the text
+        speaks for the class. Empty where the witness is absent.
+    neighbors, anchors : tuple of Link
+        Most similar images, and the anchors within two steps.
+    """
+
+    row: int
+    web_labels: tuple[str, ...]
+    final_labels: tuple[str, ...]
+    decision: str
+    reason: str
+    text_match: dict[str, float]
+    gnn: dict[str, float]
+    cnn: dict[str, float]
+    text: dict[str, float]
+    final: dict[str, float]
+    neighbors: tuple[Link, ...]
+    anchors: tuple[Link, ...]
+
+    def __str__(self) -> str:
+        before, after = ", ".join(self.web_labels), ", ".join(self.final_labels) or "none"
+        lines = [
+            f"image {self.row}: {before} -> {after} ({self.decision}: {self.reason})",
+            f"  text match   {_numbers(self.text_match)}",
+            f"  graph (p_g)  {_numbers(self.gnn)}",
+            f"  CNN (p_c)    {_numbers(self.cnn)}",
+            f"  text factor  {_numbers(self.text)}",
+            f"  final (p_f)  {_numbers(self.final)}",
+            f"  neighbors    {_links(self.neighbors)}",
+            f"  anchors      {_links(self.anchors)}",
+        ]
+        return "\n".join(lines)
+
+
+def _numbers(values: dict[str, float]) -> str:
+    """Print names with numbers."""
+    return ", ".join(f"{name} {value:.3g}" for name, value in values.items()) or "-"
+
+
+def _links(links: tuple[Link, ...]) -> str:
+    """Print other images."""
+    return ", ".join(f"{link.row} ({link.label}, {link.weight:.2f})" for link in links) or "-"

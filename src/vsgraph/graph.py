@@ -1,0 +1,141 @@
+"""Section 3.2: the visual graph and the operator that spreads values over it."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, diags_array, eye_array, issparse
+
+from vsgraph.checks import check_at_least, check_one_of
+from vsgraph.errors import InputError
+from vsgraph.neighbors import nearest_neighbors
+from vsgraph.settings import FORMS, Form
+
+
+def visual_graph(features: ArrayLike, *, n_neighbors: int, progress: bool = False) -> csr_array:
+    """Connect every image with those that look most like it (Eq. 1).
+
+    Two images are connected if either is among the nearest of the other, with their cosine as
+    the weight. Cosines that are not positive are left out: they would make degrees that no
+    square root can be taken of.
+
+    Parameters
+    ----------
+    features : array of shape (n_images, n_dims)
+        ``s`` in the paper, or the features of a stronger, off-the-shelf network.
+    n_neighbors : int
+        ``k`` in the paper.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    adjacency : csr_array of shape (n_images, n_images)
+        Symmetric, no self-loops, weights in 0..1; ``A`` in the paper.
+
+    Examples
+    --------
+    >>> visual_graph([[1, 0], [3, 4], [0, 1], [0, -1]], n_neighbors=1).toarray().round(2)
+    array([[0. , 0.6, 0. , 0. ],
+           [0.6, 0. , 0.8, 0. ],
+           [0. , 0.8, 0. , 0. ],
+           [0. , 0. , 0. , 0. ]])
+    """
+    neighbors, similarities = nearest_neighbors(
+        features, n_neighbors=n_neighbors, progress=progress
+    )
+    n_images = len(neighbors)
+    starts = np.arange(n_images + 1) * n_neighbors
+    return _symmetric(
+        csr_array((similarities.ravel(), neighbors.ravel(), starts), shape=(n_images, n_images))
+    )
+
+
+def adopt_graph(
+    graph: csr_array, *, n_images: int, kind: Literal["similarity", "distance"] = "similarity"
+) -> csr_array:
+    """Take over a graph that exists already, as Eq. 1 would have made it.
+
+    Parameters
+    ----------
+    graph : scipy sparse matrix of shape (n_images, n_images)
+        Stored entries are edges, stored zeros included; a k-NN graph need not be symmetric.
+    n_images : int
+        Number of images it must have.
+    kind : {'similarity', 'distance'}
+        What the entries are: cosines, or cosine distances as in cleanlab's ``knn_graph``.
+
+    Returns
+    -------
+    adjacency : csr_array of shape (n_images, n_images)
+        Symmetric, no self-loops, positive weights.
+
+    Examples
+    --------
+    >>> distances = csr_array([[0, 0.25], [0, 0]])
+    >>> adopt_graph(distances, n_images=2, kind="distance").toarray().tolist()
+    [[0.0, 0.75], [0.75, 0.0]]
+    """
+    check_one_of("graph_kind", kind, ("similarity", "distance"))
+    if not issparse(graph) or graph.shape != (n_images, n_images):
+        got = f"{type(graph).__name__} of shape {getattr(graph, 'shape', None)}"
+        raise InputError(f"graph must be a scipy sparse ({n_images}, {n_images}), got {got}")
+    adjacency = csr_array(graph, dtype=np.result_type(graph.dtype, np.float32))
+    if not np.isfinite(adjacency.data).all():
+        raise InputError("graph has NaN or infinite weights; mend or drop those edges")
+    if kind == "distance":
+        if adjacency.nnz and not 0 <= adjacency.data.min() <= adjacency.data.max() <= 2.001:
+            raise InputError("graph must hold cosine distances, which lie in 0..2")
+        similarities = 1 - adjacency.data
+        adjacency = csr_array((similarities, adjacency.indices, adjacency.indptr), graph.shape)
+    return _symmetric(adjacency)
+
+
+def _symmetric(adjacency: csr_array) -> csr_array:
+    """Connect both ways, without loops and without weights that are not positive."""
+    adjacency = csr_array(adjacency.maximum(adjacency.T))
+    adjacency.setdiag(0)
+    adjacency.data[adjacency.data < 0] = 0
+    adjacency.eliminate_zeros()
+    adjacency.sort_indices()
+    return adjacency
+
+
+def propagation_matrix(adjacency: csr_array, *, self_weight: float, form: Form) -> csr_array:
+    """Return the operator that replaces an image's value by its neighborhood's (Eq. 4 and 6).
+
+    Parameters
+    ----------
+    adjacency : csr_array of shape (n_images, n_images)
+        ``A`` in the paper.
+    self_weight : float
+        ``w`` in the paper. In the printed form it is in the scale of ``A``; in the released form
+        an image counts `self_weight` times as much as all its neighbors together.
+    form : {'released', 'printed'}
+        Printed: ``D^-1/2 (A + wI) D^-1/2`` with the degrees of ``A`` alone. Released: rows of
+        ``A`` scaled to sum one, plus ``wI``, scaled again.
+
+    Returns
+    -------
+    propagation : csr_array of shape (n_images, n_images)
+        An image without neighbors has a row of zeros (in the released form with `self_weight`
+        above zero: itself).
+
+    Examples
+    --------
+    >>> graph = csr_array([[0, 0.5, 0.5], [0.5, 0, 0], [0.5, 0, 0]])
+    >>> propagation_matrix(graph, self_weight=0, form="released").toarray().tolist()
+    [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+    check_at_least("self_weight", self_weight, 0)
+    check_one_of("form", form, FORMS)
+    degree = np.asarray(adjacency.sum(axis=1), np.float64)
+    power = -0.5 if form == "printed" else -1.0
+    scale = np.power(degree, power, out=np.zeros_like(degree), where=degree > 0)
+    itself = self_weight * eye_array(adjacency.shape[0], format="csr")
+    left = diags_array(scale)
+    if form == "printed":
+        return csr_array(left @ (adjacency + itself) @ left)
+    mixed = csr_array(left @ adjacency + itself)
+    total = np.asarray(mixed.sum(axis=1))
+    return csr_array(diags_array(1 / np.where(total > 0, total, 1)) @ mixed)

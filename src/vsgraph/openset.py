@@ -1,0 +1,98 @@
+"""Find images that belong to none of the classes.
+
+Web text contains the query word whatever it means there, so a text is never simply far from every
+class. What counts is how it compares with the texts of the class's anchors: 'drumstick' beside
+'chicken recipe' is much further from the meaning of a percussion stick than the anchors' texts are.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vsgraph.anchors import Anchors
+from vsgraph.checks import Floats, check_matrix, filled_rows, unit_rows
+from vsgraph.settings import Settings
+
+LIKELY = 0.9  # an image without text is not rejected if its label is as likely as this
+
+
+def text_nearness(
+    text: ArrayLike, label_embeddings: ArrayLike, classes: NDArray[np.intp], anchors: Anchors
+) -> Floats:
+    """Compare each text's match with a class to that of the class's anchors.
+
+    Parameters
+    ----------
+    text : array of shape (n_images, n_dims)
+        Text embeddings, own or smoothed over the graph.
+    label_embeddings : array of shape (n_classes, n_dims)
+        ``l`` in the paper.
+    classes : int array of shape (n_images,)
+        The class that each image is compared with.
+    anchors : Anchors
+        Their texts say what is near.
+
+    Returns
+    -------
+    nearness : array of shape (n_images,)
+        One: as near as the median anchor. NaN without text, or where no anchor of the class has
+        text.
+
+    Examples
+    --------
+    >>> sure = Anchors(np.array([0]), np.array([0]), np.ones(1))
+    >>> text_nearness([[1.0, 0.0], [3.0, 4.0], [0.0, 0.0]], [[1.0, 0.0]], np.zeros(3, int), sure)
+    array([1. , 0.6, nan])
+    """
+    meaning = unit_rows(check_matrix("label_embeddings", label_embeddings))
+    unit = unit_rows(check_matrix("text", text, n_columns=meaning.shape[1]))
+    match = np.einsum("ij,ij->i", unit, meaning[classes])
+    match[~filled_rows(unit)] = np.nan
+    anchor_match = np.einsum("ij,ij->i", unit[anchors.rows], meaning[anchors.classes])
+    with_text = filled_rows(unit[anchors.rows])
+    typical = np.full(len(meaning), np.nan)
+    for c in np.unique(anchors.classes[with_text]):
+        typical[c] = np.median(anchor_match[with_text & (anchors.classes == c)])
+    typical[typical <= 0] = np.nan
+    return match / typical[classes]
+
+
+def far_from_all(
+    gnn_probs: ArrayLike,
+    final_probs: ArrayLike,
+    own_nearness: ArrayLike,
+    near_nearness: ArrayLike,
+    *,
+    settings: Settings,
+) -> NDArray[np.bool_]:
+    """Find images for whose likeliest label nothing speaks: not the graph, no text in sight.
+
+    Parameters
+    ----------
+    gnn_probs, final_probs : array of shape (n_images, n_classes)
+        ``p_g``, and what the decision is made on.
+    own_nearness, near_nearness : array of shape (n_images,)
+        :func:`text_nearness` to the likeliest label, of the image's own text and of the text
+        smoothed over the graph.
+    settings : Settings
+        `reject_threshold` for the graph, `reject_nearness` for the text.
+
+    Returns
+    -------
+    far : bool array of shape (n_images,)
+        The graph's score of the likeliest label is below `reject_threshold`, and both the image's
+        own text and its neighbors' are below `reject_nearness`. An image without text of its own is
+        far only if, besides, its label is not likely (0.9).
+
+    Examples
+    --------
+    >>> far_from_all([[0.1], [0.1], [0.9]], [[1.0], [1.0], [1.0]], [0.2, 1.1, 0.2],
+    ...              [0.3, 0.3, 0.3], settings=Settings()).tolist()
+    [True, False, False]
+    """
+    final = np.asarray(final_probs)
+    likeliest = final.argmax(axis=1)[:, None]
+    score = np.take_along_axis(np.asarray(gnn_probs), likeliest, axis=1)[:, 0]
+    likely = np.take_along_axis(final, likeliest, axis=1)[:, 0] >= LIKELY
+    own, near = np.asarray(own_nearness), np.asarray(near_nearness)
+    far_in_text = np.fmax(own, near) < settings.reject_nearness
+    return (score < settings.reject_threshold) & far_in_text & ~(np.isnan(own) & likely)

@@ -1,0 +1,135 @@
+"""Every number that steers a correction, with the paper's presets."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal, Self, get_args
+
+from vsgraph.checks import check_at_least, check_fraction, check_one_of
+from vsgraph.errors import InputError
+
+Form = Literal["released", "printed"]
+FORMS: tuple[str, ...] = get_args(Form)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The numbers of a correction; the paper's symbol stands behind each that has one.
+
+    The defaults are what measured best on real label noise; :meth:`google_500`,
+    :meth:`webvision_1000` and :meth:`nus_81_web` give the paper's.
+
+    Attributes
+    ----------
+    n_neighbors : int
+        Neighbors of an image in the visual graph (``k``).
+    self_weight : float
+        Share of an image itself when the graph is smoothed over (``w``).
+    form : {'released', 'printed'}
+        The graph network as the authors' code has it (row operator, ``[s ; S s]``, sigmoid) or as
+        the equations are printed (symmetric operator, softmax).
+    unit_features : bool
+        Scale features to unit length before the graph network.
+    anchors_per_class : int
+        Images a class that the network learns from (``m``).
+    gnn_layers, learning_rate, epochs, weight_decay
+        The graph network (``L``) and its Adam training.
+    rounds : int
+        Rounds of progressive training; one is the paper's Algorithm 1.
+    confidence_threshold : float
+        From this score on the graph's label stands alone in Eq. 8 (``tau_f``).
+    gnn_weight : float
+        Share of the graph's label in the other rows of Eq. 8 (``lambda``).
+    text_evidence : bool
+        Weigh the graph, the CNN, the web label and the text of each image against each other
+        (beyond the paper); otherwise Eq. 8 alone makes the final labels.
+    relabel_threshold : float
+        A new label needs this probability to replace the web label.
+    reject_threshold : float
+        An image can be rejected if the graph's score of its likeliest label is below this.
+    reject_nearness : float
+        And if the texts near it match that label by less than this share of what anchors' texts do.
+    random_state : int
+        Seed of the network's first weights.
+
+    Examples
+    --------
+    >>> Settings(n_neighbors=10).n_neighbors
+    10
+    >>> Settings.nus_81_web().anchors_per_class
+    50
+    """
+
+    n_neighbors: int = 5  # k
+    self_weight: float = 0.0  # w
+    form: Form = "released"
+    unit_features: bool = True
+    anchors_per_class: int = 50  # m
+    gnn_layers: int = 1  # L
+    learning_rate: float = 0.01
+    epochs: int = 500
+    weight_decay: float = 1e-3
+    rounds: int = 1
+    confidence_threshold: float = 0.7  # tau_f
+    gnn_weight: float = 0.5  # lambda
+    text_evidence: bool = True
+    relabel_threshold: float = 0.5
+    reject_threshold: float = 0.7
+    reject_nearness: float = 0.5
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("n_neighbors", "anchors_per_class", "gnn_layers", "epochs", "rounds"):
+            check_at_least(name, getattr(self, name), 1)
+        for name in ("self_weight", "weight_decay", "random_state"):
+            check_at_least(name, getattr(self, name), 0)
+        for name in ("confidence_threshold", "gnn_weight", "relabel_threshold"):
+            check_fraction(name, getattr(self, name))
+        for name in ("reject_threshold", "reject_nearness"):
+            check_fraction(name, getattr(self, name))
+        if not self.learning_rate > 0:
+            raise InputError(f"learning_rate must be above 0, got {self.learning_rate}")
+        check_one_of("form", self.form, FORMS)
+
+    @classmethod
+    def google_500(cls, **changes: Any) -> Self:  # noqa: ANN401
+        """Return the numbers the paper gives for Google-500, with `changes` on top."""
+        return cls(**(_PAPER | changes))
+
+    @classmethod
+    def webvision_1000(cls, **changes: Any) -> Self:  # noqa: ANN401
+        """Return the paper's numbers for WebVision-1000; k and m are assumed (not printed)."""
+        return cls(**(_PAPER | changes))
+
+    @classmethod
+    def nus_81_web(cls, **changes: Any) -> Self:  # noqa: ANN401
+        """Return the paper's numbers for NUS-81-Web; tau_f and lambda are assumed."""
+        return cls(**(_PAPER | {"n_neighbors": 10, "anchors_per_class": 50} | changes))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return settings from names and values, refusing names that do not exist.
+
+        >>> Settings.from_dict({"n_neighbors": 7}).n_neighbors
+        7
+        """
+        known = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise InputError(f"unknown settings: {', '.join(unknown)}; known: {sorted(known)}")
+        return cls(**values)
+
+
+_PAPER: dict[str, Any] = {
+    "n_neighbors": 5,
+    "self_weight": 0.0,
+    "form": "printed",
+    "unit_features": False,
+    "anchors_per_class": 10,
+    "gnn_layers": 1,
+    "learning_rate": 0.1,
+    "epochs": 5000,
+    "weight_decay": 1e-6,
+    "confidence_threshold": 0.7,
+    "gnn_weight": 0.5,
+    "text_evidence": False,
+}

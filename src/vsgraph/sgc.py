@@ -1,0 +1,212 @@
+"""Section 3.5: the graph network (Eq. 6), its loss on the anchors (Eq. 7) and its training.
+
+There is no nonlinearity between layers, so L layers are one weight matrix on features that were
+propagated up to L times. Training needs those only at the anchors; labels of all images come from
+projecting first and propagating the (n_images, n_classes) scores afterwards.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.special import expit, log_softmax
+from tqdm import tqdm
+
+from vsgraph.anchors import Anchors
+from vsgraph.checks import Floats, check_labels, check_matrix, unit_rows
+from vsgraph.errors import InputError
+from vsgraph.graph import propagation_matrix
+from vsgraph.settings import Form, Settings
+
+
+def label_by_graph(
+    features: ArrayLike,
+    adjacency: csr_array,
+    anchors: Anchors,
+    web_labels: ArrayLike | csr_array,
+    *,
+    n_classes: int,
+    settings: Settings,
+    progress: bool = False,
+) -> Floats:
+    """Spread the anchors' labels over the graph to all images (Eq. 6 and 7).
+
+    Parameters
+    ----------
+    features : array of shape (n_images, n_dims)
+        ``s`` in the paper.
+    adjacency : csr_array of shape (n_images, n_images)
+        ``A`` in the paper.
+    anchors : Anchors
+        From :func:`select_anchors`.
+    web_labels : int array of shape (n_images,) or bool array of shape (n_images, n_classes)
+        ``y*`` in the paper. A web label for which an image is no anchor is neither right nor
+        wrong in the loss.
+    n_classes : int
+        ``C`` in the paper.
+    settings : Settings
+        The form, ``w``, ``L`` and the training.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    gnn_probs : array of shape (n_images, n_classes)
+        ``p_g`` in the paper. In the released form rows need not sum to one: an image far from
+        all anchors has low scores throughout.
+
+    Examples
+    --------
+    >>> pair = csr_array([[0, 1.0, 0, 0], [1.0, 0, 0, 0], [0, 0, 0, 1.0], [0, 0, 1.0, 0]])
+    >>> sure = Anchors(np.array([0, 2]), np.array([0, 1]), np.ones(2))
+    >>> label_by_graph([[1, 0], [1, 0], [0, 1], [0, 1]], pair, sure, [0, 1, 1, 1],
+    ...                n_classes=2, settings=Settings()).argmax(axis=1).tolist()
+    [0, 0, 1, 1]
+    """
+    visual = check_matrix("features", features, n_rows=adjacency.shape[0])
+    labels = check_labels("web_labels", web_labels, n_rows=len(visual), n_classes=n_classes)
+    if not len(anchors):
+        raise InputError("anchors must not be empty: no image has text near it to choose it by")
+    if settings.unit_features:
+        visual = unit_rows(visual)
+    propagation = propagation_matrix(
+        adjacency, self_weight=settings.self_weight, form=settings.form
+    )
+    task = anchor_task(anchors, labels)
+    inputs = hidden_rows(visual, propagation, task.rows, settings=settings)
+    weights = train(inputs, task, settings=settings, progress=progress)
+    return _activate(scores(visual, propagation, weights, settings=settings), settings.form)
+
+
+@dataclasses.dataclass(frozen=True)
+class AnchorTask:
+    """What the network must learn at the anchors: targets, which of them are known, weights.
+
+    Attributes
+    ----------
+    rows : int array of shape (n_rows,)
+        Each anchor image once.
+    targets : float array of shape (n_rows, n_classes)
+        One where the image is an anchor of the class.
+    known : float array of shape (n_rows, n_classes)
+        Zero where the class is a web label of the image that it is no anchor of.
+    row_weights : float array of shape (n_rows,)
+        Rare classes count as much as common ones; mean one.
+    """
+
+    rows: NDArray[np.intp]
+    targets: NDArray[np.float32]
+    known: NDArray[np.float32]
+    row_weights: NDArray[np.float32]
+
+
+def anchor_task(anchors: Anchors, labels: csr_array) -> AnchorTask:
+    """Turn anchors into targets for the loss.
+
+    >>> pair = Anchors(np.array([3, 1]), np.array([0, 1]), np.ones(2))
+    >>> anchor_task(pair, csr_array(np.ones((4, 2)))).targets.tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    rows, place = np.unique(anchors.rows, return_inverse=True)
+    targets = np.zeros((len(rows), labels.shape[1]), np.float32)
+    targets[place, anchors.classes] = 1
+    known = 1 - labels[rows].toarray().astype(np.float32) * (1 - targets)
+    per_class = np.bincount(anchors.classes, minlength=labels.shape[1])
+    class_weights = 1 / np.where(per_class > 0, per_class, 1)
+    row_weights = targets @ class_weights / targets.sum(axis=1)
+    return AnchorTask(rows, targets, known, (row_weights / row_weights.mean()).astype(np.float32))
+
+
+def hidden_rows(
+    features: Floats, propagation: csr_array, rows: NDArray[np.intp], *, settings: Settings
+) -> Floats:
+    """Return the network's input at some rows: ``S^L s``, or ``[s ; S s ; ... ; S^L s]`` released.
+
+    >>> swap = csr_array([[0, 1.0], [1.0, 0]])
+    >>> hidden_rows(np.array([[1.0], [2.0]]), swap, np.array([0]), settings=Settings()).tolist()
+    [[1.0, 2.0]]
+    """
+    step = csr_array(propagation[rows])
+    steps = [features[rows]]
+    for layer in range(settings.gnn_layers):
+        steps.append(step @ features)
+        step = step @ propagation if layer + 1 < settings.gnn_layers else step
+    return steps[-1] if settings.form == "printed" else np.hstack(steps)
+
+
+def scores(
+    features: Floats, propagation: csr_array, weights: Floats, *, settings: Settings
+) -> Floats:
+    """Apply the trained network, before its final activation, to every image (Eq. 6).
+
+    The features are projected to classes first and propagated after, so that (n_images, n_dims)
+    is never propagated.
+
+    >>> swap = csr_array([[0, 1.0], [1.0, 0]])
+    >>> scores(np.array([[1.0], [2.0]]), swap, np.array([[1.0], [10.0]]),
+    ...        settings=Settings()).tolist()
+    [[21.0], [12.0]]
+    """
+    n_dims = features.shape[1]
+    propagated = features @ weights[-n_dims:]
+    for layer in range(settings.gnn_layers, 0, -1):
+        propagated = propagation @ propagated
+        if settings.form == "released":
+            propagated += features @ weights[(layer - 1) * n_dims : layer * n_dims]
+    return propagated
+
+
+def anchor_loss(
+    weights: Floats, inputs: Floats, task: AnchorTask, *, form: Form
+) -> tuple[float, Floats]:
+    """Return the loss on the anchors, averaged over them, and its gradient (Eq. 7).
+
+    Printed: softmax cross-entropy. Released: binary cross-entropy summed over the known classes,
+    times the weight of the anchor's class.
+
+    >>> one = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
+    >>> round(anchor_loss(np.zeros((1, 2)), np.ones((1, 1)), one, form="printed")[0], 4)
+    0.6931
+    """
+    logits = inputs @ weights
+    if form == "printed":
+        log_probs = log_softmax(logits, axis=1)
+        loss = -(task.targets * log_probs).sum()
+        slope = np.exp(log_probs) * task.targets.sum(axis=1, keepdims=True) - task.targets
+    else:
+        weighted = task.known * task.row_weights[:, None]
+        loss = (weighted * (np.logaddexp(0, logits) - task.targets * logits)).sum()
+        slope = weighted * (expit(logits) - task.targets)
+    return float(loss) / len(inputs), inputs.T @ slope / len(inputs)
+
+
+def train(
+    inputs: Floats, task: AnchorTask, *, settings: Settings, progress: bool = False
+) -> Floats:
+    """Minimize the anchor loss by Adam over all anchors at once, as the paper does.
+
+    >>> one = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
+    >>> bool(np.diff(train(np.ones((1, 1)), one, settings=Settings()))[0, 0] < 0)
+    True
+    """
+    n_classes = task.targets.shape[1]
+    bound = 1 / np.sqrt(n_classes)
+    start = np.random.default_rng(settings.random_state)
+    weights: NDArray[Any] = start.uniform(-bound, bound, (inputs.shape[1], n_classes))
+    weights = weights.astype(inputs.dtype)
+    mean, square = np.zeros_like(weights), np.zeros_like(weights)
+    for epoch in tqdm(range(1, settings.epochs + 1), "network", disable=not progress, leave=False):
+        slope = anchor_loss(weights, inputs, task, form=settings.form)[1]
+        slope += settings.weight_decay * weights
+        mean += 0.1 * (slope - mean)
+        square += 0.001 * (slope * slope - square)
+        size = np.sqrt(square / (1 - 0.999**epoch)) + 1e-8
+        weights -= settings.learning_rate / (1 - 0.9**epoch) * mean / size
+    return weights
+
+
+def _activate(logits: Floats, form: Form) -> Floats:
+    """Turn scores into probabilities."""
+    return np.exp(log_softmax(logits, axis=1)) if form == "printed" else expit(logits)

@@ -1,0 +1,70 @@
+"""Folders of arrays that appear whole or not at all."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vsgraph.errors import InputError
+
+RECORD = "record.json"
+FORMAT = "vsgraph-1"
+
+
+@contextmanager
+def new_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Give a temporary folder that takes the final name when the block ends without an error."""
+    if folder.exists() and not overwrite:
+        raise InputError(f"{folder} exists already; choose another folder or allow to overwrite it")
+    if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
+        raise InputError(f"{folder} holds other files and was not written by vsgraph; left alone")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        fresh = scratch / "new"
+        fresh.mkdir()
+        yield fresh
+        if folder.exists():
+            folder.rename(scratch / "old")
+        fresh.rename(folder)
+    finally:
+        shutil.rmtree(scratch)
+
+
+def save_record(
+    folder: Path,
+    arrays: Mapping[str, NDArray[Any] | None],
+    values: Mapping[str, Any],
+    *,
+    overwrite: bool,
+) -> None:
+    """Write arrays as ``.npy`` files and values as JSON; an array that is None is left out."""
+    with new_folder(folder, overwrite=overwrite) as fresh:
+        for name, array in arrays.items():
+            if array is not None:
+                np.save(fresh / f"{name}.npy", array, allow_pickle=False)
+        content = json.dumps({"format": FORMAT, **values}, indent=2)
+        (fresh / RECORD).write_text(content, encoding="utf-8")
+
+
+def load_record(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Read what :func:`save_record` wrote; arrays are mapped, not copied."""
+    try:
+        values = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{folder} holds no readable {RECORD}; was it written by vsgraph?"
+        ) from error
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise InputError(f"{folder / RECORD} is not in the format {FORMAT}")
+    arrays = {
+        path.stem: np.load(path, mmap_mode="r", allow_pickle=False)
+        for path in sorted(folder.glob("*.npy"))
+    }
+    return arrays, values

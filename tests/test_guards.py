@@ -1,0 +1,113 @@
+"""Promises about the source and the documents themselves."""
+
+import ast
+import inspect
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import vsgraph
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "src" / "vsgraph").rglob("*.py"))
+HOMES = {
+    1: "visual_graph",
+    4: "smooth_text",
+    5: "select_anchors",
+    6: "scores",
+    7: "anchor_loss",
+    8: "fuse",
+}
+
+
+def functions():
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                yield node.name, (ast.get_docstring(node) or "").split("\n")[0]
+
+
+@pytest.mark.parametrize(("number", "home"), HOMES.items())
+def test_each_equation_has_exactly_one_home(number, home):
+    found = [name for name, line in functions() if re.search(rf"\(Eq\. {number}\)\.?$", line)]
+    assert found == [home]
+
+
+def test_public_names_are_sorted_exist_and_are_all_there_is():
+    assert vsgraph.__all__ == sorted(vsgraph.__all__)
+    public = {
+        name
+        for name, value in vars(vsgraph).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    assert public == set(vsgraph.__all__) | ({"correct"} & public)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in vsgraph.__all__ if inspect.isfunction(getattr(vsgraph, n))]
+)
+def test_every_public_function_has_shapes_and_an_example(name):
+    doc = inspect.getdoc(getattr(vsgraph, name))
+    for part in ("Parameters\n---", "Returns\n---", ">>> "):
+        assert part in doc, part
+    assert "shape (" in doc
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in vsgraph.__all__ if inspect.isclass(getattr(vsgraph, n))]
+)
+def test_every_public_class_says_what_it_is(name):
+    assert len(inspect.getdoc(getattr(vsgraph, name))) > 20
+
+
+def test_the_source_uses_no_assert_and_no_pickle():
+    for path in SOURCES:
+        tree = ast.parse(path.read_text())
+        assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree)), path
+        assert not re.search(r"import pickle|allow_pickle=True", path.read_text()), path
+
+
+def test_files_stay_short():
+    for path in SOURCES:
+        assert len(path.read_text().splitlines()) <= 350, path
+
+
+def test_version_changelog_and_citation_agree():
+    assert f"## [{vsgraph.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {vsgraph.__version__}" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_every_setting_is_explained():
+    import dataclasses
+
+    doc = inspect.getdoc(vsgraph.Settings)
+    for field in dataclasses.fields(vsgraph.Settings):
+        assert re.search(rf"\b{field.name}\b", doc), field.name
+
+
+def test_python_in_the_readme_runs(tmp_path, monkeypatch, recwarn):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    scope = {}
+    for block in blocks:
+        exec(block, scope)
+
+
+def test_make_targets_in_the_readme_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"`?make ([a-z]+)", (ROOT / "README.md").read_text()):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_the_base_install_is_light():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {re.split(r"[<>=\[ ]", spec)[0] for spec in project["dependencies"]}
+    assert names == {"numpy", "scipy", "click", "tqdm"}
+
+
+def test_the_registries_hosts_are_named_nowhere():
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("*.txt"), *ROOT.glob("docs/*.md"), *SOURCES]:
+        assert "/simple" not in path.read_text(), path
