@@ -34,8 +34,8 @@ fix: $(DEV) ## Mend and format what can be mended by a tool
 bench: $(DEV) ## Time the core, one stage beside its plain form, at growing sizes
 	$(BIN)/python benchmarks/core.py
 
-labels: $(DEV) ## Label quality on COCO-Web, by method (DATA=folder of COCO-Web)
-	$(BIN)/python experiments/coco_web.py $(DATA)
+labels: $(DEV) ## Rewrite docs/label-quality.md from COCO-Web (DATA=its folder)
+	THP_MEM_ALLOC_ENABLE=1 $(BIN)/python experiments/coco_web.py $(DATA) --write docs/label-quality.md
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "vsgraph needs Python 3.11 or newer: make PYTHON=python3.11")'

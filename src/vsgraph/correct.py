@@ -101,9 +101,12 @@ def correct(
         n_classes=len(names), settings=settings, progress=progress,
     )  # fmt: skip
     final_probs, evidence = _final_probs(given, gnn_probs, settings)
+    around = smoothed + smooth_text(
+        smoothed, adjacency, self_weight=settings.self_weight, form=settings.form
+    )
     likeliest = final_probs.argmax(axis=1)
     own, near = (
-        text_nearness(text, given.meaning, likeliest, anchors) for text in (given.text, smoothed)
+        text_nearness(text, given.meaning, likeliest, anchors) for text in (given.text, around)
     )
     far = far_from_all(gnn_probs, final_probs, own, near, settings=settings)
     chosen = decide(

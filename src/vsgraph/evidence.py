@@ -31,6 +31,7 @@ from vsgraph.checks import Floats, check_labels, check_matrix, check_probs, fill
 ROUNDS = 8
 SAMPLE_CELLS = 2**24  # texts times classes that the weights are estimated from
 BLOCK_CELLS = 2**22
+PRIOR_TEXTS = 30  # what the usual weights count for, so that a small crawl cannot stray far
 SMALLEST = 1e-9
 MIN_TEXTS_PER_CLASS = 2
 
@@ -228,8 +229,8 @@ def _surprise(
 ) -> tuple[float, Doubles]:
     """Return how surprising the texts are given all else, a text on average, and its gradient.
 
-    `x` holds the channels' weights, the sharpness and the log odds of the trust. A prior worth one
-    text draws the weights to 1 (graph, web label) and 0 (CNN), for what the texts leave open.
+    `x` holds the channels' weights, the sharpness and the log odds of the trust. A prior
+    worth some texts draws the weights to 1 (graph, web label) and 0 (CNN) where texts leave it open.
     """
     weights, sharpness, trust = x[:-2], x[-2], expit(x[-1])
     prior = softmax(_weighted(weights, channels), axis=1)
@@ -242,11 +243,14 @@ def _surprise(
     moved = belongs[:, None] * (within - prior)
     away = weights - np.array([1.0, *[0.0] * (len(channels) - 2), 1.0])
     slopes = [
-        *(pull - (moved * channel).sum() for pull, channel in zip(away, channels, strict=True)),
+        *(
+            PRIOR_TEXTS * pull - (moved * channel).sum()
+            for pull, channel in zip(away, channels, strict=True)
+        ),
         -(belongs * ((within - told) * cosines).sum(axis=1)).sum(),
         -(belongs - trust).sum(),
     ]
-    loss = 0.5 * (away**2).sum() - np.log(total).sum()
+    loss = 0.5 * PRIOR_TEXTS * (away**2).sum() - np.log(total).sum()
     return float(loss) / len(total), np.array(slopes) / len(total)
 
 

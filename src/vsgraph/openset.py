@@ -71,8 +71,8 @@ def far_from_all(
     gnn_probs, final_probs : array of shape (n_images, n_classes)
         ``p_g``, and what the decision is made on.
     own_nearness, near_nearness : array of shape (n_images,)
-        :func:`text_nearness` to the likeliest label, of the image's own text and of the text
-        smoothed over the graph.
+        :func:`text_nearness` to the likeliest label, of the image's own text and of the texts
+        within two steps on the graph.
     settings : Settings
         `reject_threshold` for the graph, `reject_nearness` for the text.
 
