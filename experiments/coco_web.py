@@ -141,11 +141,12 @@ def decision_lines(data: CocoWeb, vectors: Vectors, text: Array) -> list[str]:
     right = data.truth[np.arange(len(rejected)), np.maximum(made.final_labels, 0)]
     moved = made.decisions == vsgraph.Decision.RELABEL
     weights = ", ".join(f"{name} {value:.2f}" for name, value in made.evidence_weights.items())
+    counts = made.counts
     return [
-        f"{made.counts['keep']} kept, {made.counts['relabel']} relabeled "
-        f"({right[moved].mean():.0%} of the new labels right), {made.counts['reject']} rejected "
-        f"(the likeliest label of {wrong[rejected].mean():.0%} of them was wrong). Labels right among all photos not rejected: {right[~rejected].mean():.1%} "
-        f"(web labels: {data.clean.mean():.1%} of all photos).",
+        f"{counts['keep']} kept, {counts['relabel']} relabeled ({right[moved].mean():.0%} of the "
+        f"new labels right), {counts['reject']} rejected (the likeliest label of "
+        f"{wrong[rejected].mean():.0%} of them was wrong). Labels right among all photos not "
+        f"rejected: {right[~rejected].mean():.1%} (web labels: {data.clean.mean():.1%} of all).",
         f"Estimated weights: {weights}.",
     ]
 
@@ -230,8 +231,8 @@ def main(folder: Path, every: int, seeds: int, write: Path | None) -> None:
         f"{len(data.images)} photos, {len(data.class_names)} classes, "
         f"{1 - data.clean.mean():.1%} of the web labels wrong. EfficientNet-Lite0 features, MiniLM "
         "text, WordNet descriptions. Right: all in-set photos / those of ambiguous queries.",
-        "Eq. 8 takes p_c of the photos it was trained on, as in the paper. Made by `make labels` at "
-        f"{commit or 'an unknown commit'} in "
+        "Eq. 8 takes p_c of the photos it was trained on, as in the paper.",
+        f"Made by `make labels` at {commit or 'an unknown commit'} in "
         f"{(time.time() - started) / 60:.0f} min on {platform.machine()}, 2 cores.",
         "",
         "## Without text",

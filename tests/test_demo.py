@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,6 +49,19 @@ def test_the_command_prints_before_and_after(tmp_path):
     assert done.exit_code == 0, done.output
     assert re.search(r"labels right before: \d+\.\d%", done.output)
     assert str(tmp_path / "run" / "report.html") in done.output.replace("\n", "")
+
+
+def test_the_readme_shows_what_the_demo_prints(demo):
+    """Up to what another processor's rounding may move."""
+    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    shown = re.search(
+        r"before: ([\d.]+)%\n.*after:  ([\d.]+)% .*\n"
+        r"kept (\d+), relabeled (\d+), rejected (\d+) \((\d+)%",
+        readme,
+    )
+    shares = [100 * s for s in (demo.right_before, demo.right_after)]
+    expected = [*shares, *demo.correction.counts.values(), 100 * demo.rejected_rightly]
+    assert [float(x) for x in shown.groups()] == pytest.approx(expected, abs=3)
 
 
 def test_our_errors_are_one_line(tmp_path):

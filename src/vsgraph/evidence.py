@@ -230,7 +230,7 @@ def _surprise(
     """Return how surprising the texts are given all else, a text on average, and its gradient.
 
     `x` holds the channels' weights, the sharpness and the log odds of the trust. A prior
-    worth some texts draws the weights to 1 (graph, web label) and 0 (CNN) where texts leave it open.
+    worth some texts draws the weights to 1 (graph, web label) and 0 (CNN) where texts are few.
     """
     weights, sharpness, trust = x[:-2], x[-2], expit(x[-1])
     prior = softmax(_weighted(weights, channels), axis=1)

@@ -148,12 +148,13 @@ class _Page:
     def figure(self, row: int) -> str:
         """Return one picture with its title, label and reason."""
         told = self.correction.explain(int(row), n_shown=1)
+        sure = f" {self.correction.confidence[row]:.2f}" if told.final_labels else ""
         after = told.final_labels[0] if told.final_labels else "rejected"
         title = self.titles[row] or "(no text)"
         return (
             f'<figure class="{told.decision}"><img loading="lazy" alt="{html.escape(title)}" '
             f'title="{html.escape(told.reason)}" src="{self.image(row)}"><figcaption>'
-            f"<b>{html.escape(after)}</b> {self.correction.confidence[row]:.2f}<br>"
+            f"<b>{html.escape(after)}</b>{sure}<br>"
             f"<span>{html.escape(title)}</span></figcaption></figure>"
         )
 
