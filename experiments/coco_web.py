@@ -25,8 +25,9 @@ from vsgraph import Settings
 
 Array = NDArray[np.floating]
 PAPER = Settings(
-    text_evidence=False, anchors_per_class=10, weight_decay=1e-6, epochs=500, learning_rate=0.01
-)
+    text_evidence=False, anchors_per_class=10, weight_decay=1e-6,
+    solver="adam", epochs=500, learning_rate=0.01,
+)  # fmt: skip
 PRINTED = Settings.google_500(epochs=500, unit_features=True)
 
 

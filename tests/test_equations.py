@@ -9,7 +9,15 @@ import oracle
 import vsgraph
 from vsgraph.anchors import Anchors
 from vsgraph.checks import check_labels
-from vsgraph.sgc import AnchorTask, anchor_loss, anchor_task, hidden_rows, scores
+from vsgraph.sgc import (
+    AnchorTask,
+    anchor_loss,
+    anchor_task,
+    hidden_rows,
+    scores,
+    train_by_adam,
+    train_to_optimum,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 OPERATORS = {"printed": oracle.printed_operator, "released": oracle.released_operator}
@@ -185,6 +193,31 @@ def test_adam_is_the_textbook_adam():
         g = x.T @ (1 / (1 + np.exp(-(x @ theta))) - task.targets) + 0.01 * theta
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         theta = theta - 0.1 * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
-    from vsgraph.sgc import train
+    np.testing.assert_allclose(train_by_adam(x, task, settings=chosen), theta, rtol=1e-6)
 
-    np.testing.assert_allclose(train(x, task, settings=chosen), theta, rtol=1e-6)
+
+def anchor_problem(random, *, n_rows, n_dims, n_classes=3):
+    y = random.integers(n_classes, size=n_rows)
+    anchors = Anchors(np.arange(n_rows), y, np.ones(n_rows))
+    labels = check_labels("y", y, n_rows=n_rows, n_classes=n_classes)
+    return random.normal(size=(n_rows, n_dims)), anchor_task(anchors, labels)
+
+
+def decayed(weights, inputs, task, chosen):
+    loss, slope = anchor_loss(weights, inputs, task, form=chosen.form)
+    return loss + chosen.weight_decay / 2 * (
+        weights**2
+    ).sum(), slope + chosen.weight_decay * weights
+
+
+@given(seed=SEEDS, n_dims=st.sampled_from([3, 30]), form=st.sampled_from(list(OPERATORS)))
+@settings(deadline=None, max_examples=30)
+def test_the_optimum_has_no_slope_left_and_adam_goes_there(seed, n_dims, form):
+    inputs, task = anchor_problem(np.random.default_rng(seed), n_rows=12, n_dims=n_dims)
+    chosen = vsgraph.Settings(form=form, weight_decay=1e-2, learning_rate=0.05, epochs=3000)
+    best = train_to_optimum(inputs, task, settings=chosen)
+    loss, slope = decayed(best, inputs, task, chosen)
+    assert abs(slope).max() < 1e-4
+    walked = train_by_adam(inputs, task, settings=chosen)
+    assert loss <= decayed(walked, inputs, task, chosen)[0] + 1e-7
+    np.testing.assert_allclose(walked, best, atol=0.02)

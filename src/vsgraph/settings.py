@@ -8,7 +8,9 @@ from vsgraph.checks import check_at_least, check_fraction, check_one_of
 from vsgraph.errors import InputError
 
 Form = Literal["released", "printed"]
+Solver = Literal["optimum", "adam"]
 FORMS: tuple[str, ...] = get_args(Form)
+SOLVERS: tuple[str, ...] = get_args(Solver)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,8 +33,14 @@ class Settings:
         Scale features to unit length before the graph network.
     anchors_per_class : int
         Images a class that the network learns from (``m``).
-    gnn_layers, learning_rate, epochs, weight_decay
-        The graph network (``L``) and its Adam training.
+    gnn_layers : int
+        Layers of the graph network (``L``).
+    weight_decay : float
+        How much large weights of the network are held back.
+    solver : {'optimum', 'adam'}
+        Train the network to the optimum of its loss, or by the paper's Adam loop.
+    learning_rate, epochs, random_state
+        Of the Adam loop: its step, its length and the seed of its first weights.
     rounds : int
         Rounds of progressive training; one is the paper's Algorithm 1.
     confidence_threshold : float
@@ -48,8 +56,6 @@ class Settings:
         An image can be rejected if the graph's score of its likeliest label is below this.
     reject_nearness : float
         And if the texts near it match that label by less than this share of what anchors' texts do.
-    random_state : int
-        Seed of the network's first weights.
 
     Examples
     --------
@@ -65,9 +71,11 @@ class Settings:
     unit_features: bool = True
     anchors_per_class: int = 50  # m
     gnn_layers: int = 1  # L
+    weight_decay: float = 1e-3
+    solver: Solver = "optimum"
     learning_rate: float = 0.01
     epochs: int = 500
-    weight_decay: float = 1e-3
+    random_state: int = 0
     rounds: int = 1
     confidence_threshold: float = 0.7  # tau_f
     gnn_weight: float = 0.5  # lambda
@@ -75,7 +83,6 @@ class Settings:
     relabel_threshold: float = 0.5
     reject_threshold: float = 0.7
     reject_nearness: float = 0.5
-    random_state: int = 0
 
     def __post_init__(self) -> None:
         for name in ("n_neighbors", "anchors_per_class", "gnn_layers", "epochs", "rounds"):
@@ -89,6 +96,7 @@ class Settings:
         if not self.learning_rate > 0:
             raise InputError(f"learning_rate must be above 0, got {self.learning_rate}")
         check_one_of("form", self.form, FORMS)
+        check_one_of("solver", self.solver, SOLVERS)
 
     @classmethod
     def google_500(cls, **changes: Any) -> Self:  # noqa: ANN401
@@ -126,6 +134,7 @@ _PAPER: dict[str, Any] = {
     "unit_features": False,
     "anchors_per_class": 10,
     "gnn_layers": 1,
+    "solver": "adam",
     "learning_rate": 0.1,
     "epochs": 5000,
     "weight_decay": 1e-6,
