@@ -1,7 +1,7 @@
 """Time each stage of the core at growing sizes, beside its plain dense form.
 
-``python benchmarks/core.py`` prints a table and writes ``benchmarks/core.json``. The machine is
-shared, so read the ratios of one run, not the seconds.
+``python benchmarks/core.py`` prints a table and writes ``benchmarks/core.json``. Read the
+ratios of one run rather than the seconds.
 """
 
 import json

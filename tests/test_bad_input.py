@@ -47,9 +47,9 @@ def test_wrong_lengths_are_refused_with_both_numbers(crawl):
         crawl.correct(cnn_probs=np.ones((80, 3)) / 3)
     with pytest.raises(InputError, match=r"class_names must name 4 classes, got 3"):
         crawl.correct(class_names=["a", "b", "c"])
-    with pytest.raises(InputError, match=r"class_names must differ, but 'b' occur twice"):
+    with pytest.raises(InputError, match=r"class_names must differ, but not so 'b'"):
         crawl.correct(class_names=["a", "b", "b", "c"])
-    with pytest.raises(InputError, match=r"sources must have one entry an image"):
+    with pytest.raises(InputError, match=r"sources must have shape \(80,\), got \(1,\)"):
         crawl.correct(sources=["google"])
 
 
@@ -132,13 +132,14 @@ def test_a_class_without_text_keeps_its_labels_and_is_named():
         corrected = crawl.correct()
     rows = crawl.web_labels == 2
     assert (corrected.final_labels[rows] == 2).all()
-    assert (corrected.rules[rows] == vsgraph.Rule.NO_ANCHORS).all()
+    assert (corrected.rules[rows] == vsgraph.Rule.NOT_JUDGED).all()
 
 
 def test_very_little_text_falls_back_on_the_papers_fusion(crawl):
     crawl.text[7:] = 0
-    with pytest.warns(VSGraphWarning, match="anchors"):
+    with pytest.warns(VSGraphWarning) as said:
         corrected = crawl.correct()
+    assert "fewer than two texts a class" in str(said[-1].message)
     assert corrected.text_factor is None
     np.testing.assert_array_equal(corrected.final_probs, corrected.gnn_probs)
 
@@ -181,18 +182,90 @@ def test_a_graph_of_the_wrong_kind_is_refused(crawl):
         crawl.correct(graph=csr_array((79, 79)))
     with pytest.raises(InputError, match=r"graph must be a scipy sparse .* got ndarray"):
         crawl.correct(graph=np.eye(80))
-    with pytest.raises(InputError, match="graph has NaN or infinite weights"):
-        crawl.correct(graph=csr_array(np.full((80, 80), np.nan)))
-    with pytest.raises(InputError, match=r"cosine distances, which lie in 0\.\.2"):
+    with pytest.raises(
+        InputError, match=r"cosine similarities, .* not so in row 3; give distances"
+    ):
+        crawl.correct(graph=csr_array(([np.nan], ([3], [4])), shape=(80, 80)))
+    with pytest.raises(InputError, match=r"cosine distances, which lie in 0\.\.2, .* in row 0"):
         vsgraph.adopt_graph(csr_array([[0, 7.0], [0, 0]]), n_images=2, kind="distance")
-    with pytest.raises(InputError, match="graph_kind must be one of similarity, distance"):
+    with pytest.raises(InputError, match="kind must be one of similarity, distance"):
         vsgraph.adopt_graph(csr_array((2, 2)), n_images=2, kind="euclid")
+
+
+def test_a_distance_below_zero_by_rounding_is_taken():
+    graph = csr_array((np.float32([-1.2e-7, 0.5]), ([0, 1], [1, 2])), shape=(3, 3))
+    assert vsgraph.adopt_graph(graph, n_images=3, kind="distance").nnz == 4
+
+
+def test_labels_that_are_lists_or_words_are_refused(crawl):
+    with pytest.raises(InputError, match="lists of different lengths are neither"):
+        crawl.correct(web_labels=[[0], [0, 1]] + [[1]] * 78)
+    with pytest.raises(InputError, match="must hold only True and False, got"):
+        crawl.correct(web_labels=np.full((80, 4), "a"))
+
+
+def test_odd_arguments_are_refused_in_one_line(crawl):
+    with pytest.raises(InputError, match=r"settings must be a vsgraph\.Settings, got dict"):
+        vsgraph.correct(
+            crawl.features, crawl.text, crawl.meaning, crawl.web_labels, settings={"k": 3}
+        )
+    with pytest.raises(InputError, match="class_names must be a sequence of names, got 'abcd'"):
+        crawl.correct(class_names="abcd")
+    with pytest.raises(InputError, match="class_names must be a sequence of names, got 5"):
+        crawl.correct(class_names=5)
+    crawl.meaning[2] = 0
+    with pytest.raises(InputError, match="label_embeddings is zero in row 2; every class needs"):
+        crawl.correct()
+
+
+def test_sources_may_be_missing(crawl):
+    corrected = crawl.correct(sources=["google"] * 40 + [None] * 40)
+    assert len(corrected.anchors) == 4 * 2 * 8
+
+
+def test_stages_check_their_arguments_too(crawl):
+    with pytest.raises(InputError, match="match must be the sparse matrix"):
+        vsgraph.select_anchors(np.eye(3), per_class=1)
+    with pytest.raises(InputError, match=r"far must have shape \(1,\), got \(2,\)"):
+        vsgraph.decide([[1.0]], [0], far=[0, 0], has_anchors=[1], settings=QUICK)
+    with pytest.raises(InputError, match=r"own_nearness must be a 1-d array of float"):
+        vsgraph.far_from_all([[1.0]], [[1.0]], ["x"], [1], settings=QUICK)
+    sure = vsgraph.Anchors(np.array([80]), np.array([0]), np.ones(1))
+    graph = vsgraph.visual_graph(crawl.features, n_neighbors=3)
+    with pytest.raises(InputError, match="anchors must be rows and classes of these images"):
+        vsgraph.label_by_graph(
+            crawl.features, graph, sure, crawl.web_labels, n_classes=4, settings=QUICK
+        )
+    none = vsgraph.Anchors(np.array([], int), np.array([], int), np.array([]))
+    with pytest.raises(InputError, match="anchors must not be empty"):
+        vsgraph.label_by_graph(
+            crawl.features, graph, none, crawl.web_labels, n_classes=4, settings=QUICK
+        )
+
+
+def test_a_sparse_label_matrix_is_not_changed(crawl):
+    web = csr_array(np.eye(4)[crawl.web_labels])
+    web.data[0] = 0
+    crawl.correct(web_labels=web)
+    assert web.nnz == 80
+
+
+def test_numbers_of_numpy_are_taken_as_plain_ones():
+    chosen = Settings(n_neighbors=np.int64(4), self_weight=np.float32(0.5), epochs=np.uint8(3))
+    assert type(chosen.n_neighbors) is int
+    assert type(chosen.self_weight) is float
 
 
 @pytest.mark.parametrize(
     ("name", "value", "rule"),
     [
-        ("n_neighbors", 0, "n_neighbors must be at least 1, got 0"),
+        ("n_neighbors", 5.0, "n_neighbors must be a whole number, got 5.0"),
+        ("n_neighbors", "5", "n_neighbors must be a whole number, got '5'"),
+        ("random_state", None, "random_state must be a whole number, got None"),
+        ("self_weight", float("inf"), "self_weight must be at least 0 and finite, got inf"),
+        ("learning_rate", float("inf"), "learning_rate must be above 0 and finite"),
+        ("solver", "newton", "solver must be one of optimum, adam"),
+        ("n_neighbors", 0, "n_neighbors must be at least 1 and finite, got 0"),
         ("anchors_per_class", -1, "anchors_per_class must be at least 1"),
         ("rounds", 0, "rounds must be at least 1"),
         ("self_weight", -0.1, "self_weight must be at least 0"),

@@ -86,8 +86,22 @@ def test_a_folder_that_is_no_record_is_refused(tmp_path):
 def test_a_pickle_among_the_arrays_is_refused(corrected, tmp_path):
     corrected.save(tmp_path / "run")
     np.save(tmp_path / "run" / "rules.npy", np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match=r"Python objects in dtype"):
+    with pytest.raises(InputError, match=r"rules\.npy is not a whole array"):
         Correction.load(tmp_path / "run")
+
+
+def test_a_record_that_lacks_a_file_is_refused_by_name(corrected, tmp_path):
+    corrected.save(tmp_path / "run")
+    (tmp_path / "run" / "gnn_probs.npy").unlink()
+    with pytest.raises(InputError, match=r"lacks gnn_probs; save the correction again"):
+        Correction.load(tmp_path / "run")
+
+
+def test_a_file_in_the_way_is_left_alone(corrected, tmp_path):
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(InputError, match="is a file; choose the name of a folder"):
+        corrected.save(tmp_path / "run", overwrite=True)
+    assert (tmp_path / "run").read_text() == "mine"
 
 
 def test_the_table_has_a_row_an_image(corrected, two_senses):
@@ -131,6 +145,13 @@ def test_soft_labels_sum_to_one_and_are_zero_where_rejected(corrected):
     np.testing.assert_allclose(np.delete(soft, 3, axis=0).sum(axis=1), 1, atol=1e-5)
 
 
+def test_soft_labels_of_what_could_not_be_judged_are_the_web_labels(corrected, two_senses):
+    rules = corrected.rules.copy()
+    rules[5] = vsgraph.Rule.NOT_JUDGED
+    soft = dataclasses.replace(corrected, rules=rules).soft_labels()
+    assert soft[5].tolist() == np.eye(4)[two_senses.web_labels[5]].tolist()
+
+
 def test_an_explanation_says_where_the_label_comes_from(corrected, two_senses):
     row = int(np.flatnonzero(corrected.decisions == vsgraph.Decision.RELABEL)[0])
     told = corrected.explain(row)
@@ -157,6 +178,8 @@ def test_an_anchor_is_its_own_nearest_anchor(corrected):
 def test_explaining_an_image_that_is_not_there_is_refused(corrected):
     with pytest.raises(InputError, match=r"row must lie in 0\.\.239, got 240"):
         corrected.explain(240)
+    with pytest.raises(InputError, match=r"row must be a whole number, got 2\.5"):
+        corrected.explain(2.5)
 
 
 def test_the_record_shows_itself_shortly(corrected):

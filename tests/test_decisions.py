@@ -31,7 +31,7 @@ def decide_one(probs, web, *, far=False, anchored=(True, True, True), **numbers)
             [0.8, 0.1, 0.1],
             1,
             {"far": True, "anchored": (True, False, True)},
-            (Decision.KEEP, Rule.NO_ANCHORS, 1),
+            (Decision.KEEP, Rule.NOT_JUDGED, 1),
         ),
     ],
 )
@@ -49,9 +49,33 @@ def decide_several(probs, web, **numbers):
 def test_several_labels_are_added_dropped_or_left():
     web = [True, True, False]
     assert decide_several([0.9, 0.6, 0.2], web) == (Decision.KEEP, web)
-    assert decide_several([0.9, 0.1, 0.8], web) == (Decision.RELABEL, [True, False, True])
+    assert decide_several([0.9, 0.01, 0.8], web) == (Decision.RELABEL, [True, False, True])
+    assert decide_several([0.9, 0.1, 0.2], web) == (Decision.KEEP, web)
     assert decide_several([0.9, 0.4, 0.6], web, relabel_threshold=0.7) == (Decision.KEEP, web)
-    assert decide_several([0.1, 0.1, 0.2], web) == (Decision.REJECT, [False] * 3)
+    assert decide_several([0.9, 0.4, 0.1], web, drop_threshold=0.5)[1] == [True, False, False]
+    assert decide_several([0.01, 0.01, 0.2], web) == (Decision.REJECT, [False] * 3)
+
+
+def test_a_label_without_anchors_stays_among_several():
+    chosen = vsgraph.decide(
+        [[0.9, 0.0, 0.9]], [[True, True, False]], far=NEAR, has_anchors=[True, False, False],
+        settings=Settings(),
+    )  # fmt: skip
+    assert chosen.final_labels.tolist() == [[True, True, False]]
+
+
+def test_an_image_without_web_labels_is_judged_by_the_rest():
+    assert decide_several([0.9, 0.1, 0.1], [False] * 3) == (Decision.RELABEL, [True, False, False])
+    assert decide_several([0.1, 0.1, 0.1], [False] * 3) == (Decision.REJECT, [False] * 3)
+
+
+def test_an_image_of_which_nothing_is_known_keeps_its_labels():
+    chosen = vsgraph.decide(
+        [[0.5, 0.5, 0.5]], [[True, False, False]], far=NEAR, has_anchors=[True] * 3, silent=[True],
+        settings=Settings(),
+    )  # fmt: skip
+    assert chosen.final_labels.tolist() == [[True, False, False]]
+    assert Rule(chosen.rules[0]) == Rule.NOT_JUDGED
 
 
 def test_nearness_is_measured_by_the_anchors_of_the_class():

@@ -72,6 +72,13 @@ def test_our_errors_are_one_line(tmp_path):
     assert "exists already" in done.output
 
 
+def test_a_file_in_the_way_of_the_demo_is_said_in_one_line(tmp_path):
+    (tmp_path / "run").write_text("mine")
+    done = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "run")])
+    assert done.exit_code == 1
+    assert "is a file; choose the name of a folder" in done.output
+
+
 def test_the_same_number_draws_the_same_crawl():
     first, again, other = (made_up.make_crawl(per_class=3, random_state=s) for s in (1, 1, 2))
     np.testing.assert_array_equal(first.pictures, again.pictures)

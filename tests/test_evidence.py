@@ -36,9 +36,8 @@ def test_the_gradient_of_the_surprise_is_right(seed, n_channels):
     random = np.random.default_rng(seed)
     channels = [np.log(random.dirichlet(np.ones(4), 20)) for _ in range(n_channels)]
     cosines = random.uniform(-1, 1, (20, 4))
-    background = random.dirichlet(np.ones(4))
     x = np.append(random.uniform(0, 2, n_channels), [random.uniform(1, 10), random.normal()])
-    given = (channels, cosines, background)
+    given = (channels, cosines)
     error = check_grad(
         lambda x: evidence._surprise(x, *given)[0], lambda x: evidence._surprise(x, *given)[1], x
     )
@@ -46,15 +45,48 @@ def test_the_gradient_of_the_surprise_is_right(seed, n_channels):
 
 
 def test_the_surprise_is_the_formula_of_the_module():
-    """One text, two classes, by hand."""
+    """One text, two classes, by hand; the usual weights, so that the prior adds nothing."""
     prior = np.array([0.8, 0.2])
     told = np.exp([1.0, 2.0]) / np.exp([1.0, 2.0]).sum()
-    background, trust = np.array([0.5, 0.5]), 0.9
+    background, trust = (told + 0.5) / 2, 0.9
     expected = -np.log(trust * (prior * told / background).sum() + 1 - trust)
     channels = [np.log(prior)[None], np.zeros((1, 2))]
     x = np.array([1.0, 1.0, 2.0, np.log(trust / (1 - trust))])
-    value, _ = evidence._surprise(x, channels, np.array([[0.5, 1.0]]), background)
+    value, _ = evidence._surprise(x, channels, np.array([[0.5, 1.0]]))
     assert value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n_listed", [5, 20])
+def test_a_class_that_nothing_speaks_of_takes_no_images(n_listed):
+    """Classes are listed that no query found: once they swallowed the whole crawl."""
+    random = np.random.default_rng(0)
+    truth = np.arange(600) % (n_listed - 1)
+    features = np.abs(
+        random.normal(size=(n_listed, 32))[truth] + 0.3 * random.normal(size=(600, 32))
+    )
+    meaning = random.normal(size=(n_listed, 48))
+    text = meaning[truth] + 0.6 * random.normal(size=(600, 48))
+    with pytest.warns(vsgraph.VSGraphWarning, match="have no images"):
+        made = vsgraph.correct(
+            features, text, meaning, truth, settings=vsgraph.Settings(anchors_per_class=10)
+        )
+    assert (made.final_labels == truth).mean() > 0.99
+    assert made.final_probs[:, n_listed - 1].max() == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_class_whose_images_have_no_text_does_not_upset_the_others(seed):
+    random = np.random.default_rng(seed)
+    truth = np.arange(300) % 5
+    features = np.abs(random.normal(size=(5, 32))[truth] + 0.3 * random.normal(size=(300, 32)))
+    meaning = random.normal(size=(5, 24))
+    text = meaning[truth] + 0.6 * random.normal(size=(300, 24))
+    text[truth == 4] = 0
+    with pytest.warns(vsgraph.VSGraphWarning, match="no text near"):
+        made = vsgraph.correct(
+            features, text, meaning, truth, settings=vsgraph.Settings(anchors_per_class=10)
+        )
+    assert (made.final_labels == truth).mean() > 0.98
 
 
 def test_clean_text_is_trusted_and_rows_sum_to_one():

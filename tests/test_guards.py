@@ -108,11 +108,6 @@ def test_the_base_install_is_light():
     assert names == {"numpy", "scipy", "click", "tqdm"}
 
 
-def test_the_registries_hosts_are_named_nowhere():
-    for path in [*ROOT.glob("*.md"), *ROOT.glob("*.txt"), *ROOT.glob("docs/*.md"), *SOURCES]:
-        assert "/simple" not in path.read_text(), path
-
-
 def test_the_results_in_the_readme_are_those_of_the_command():
     made = (ROOT / "docs" / "label-quality.md").read_text()
     table = (ROOT / "README.md").read_text().split("## Results")[1].split("## ")[0]

@@ -123,6 +123,22 @@ def test_multi_label_data_goes_through_the_same_call(two_senses):
     assert (corrected.final_probs <= 1).all()
 
 
+def test_the_nus_preset_can_give_an_image_several_labels():
+    random = np.random.default_rng(0)
+    pairs = np.array([[c, (c + 1) % 6] for c in range(6)])[np.arange(600) % 6]
+    web = np.zeros((600, 6), bool)
+    np.put_along_axis(web, pairs, values=True, axis=1)
+    features = np.abs(random.normal(size=(6, 32))[pairs].sum(axis=1))
+    features += 0.1 * random.uniform(size=features.shape)
+    meaning = random.normal(size=(6, 48))
+    text = meaning[pairs].sum(axis=1) + 0.3 * random.normal(size=(600, 48))
+    for form in ("released", "printed"):
+        chosen = vsgraph.Settings.nus_81_web(epochs=300, form=form, learning_rate=0.05)
+        made = vsgraph.correct(features, text, meaning, web, settings=chosen)
+        assert (made.final_labels.sum(axis=1) == 2).mean() > 0.75, form
+        assert (made.final_labels <= web).all(axis=1).mean() > 0.75, form
+
+
 def test_a_sparse_matrix_of_web_labels_is_the_same_as_a_dense_one(two_senses):
     web = np.eye(4, dtype=bool)[two_senses.web_labels]
     dense, sparse = (two_senses.correct(web_labels=w) for w in (web, csr_array(web)))

@@ -4,13 +4,15 @@ import dataclasses
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from vsgraph.checks import (
     Floats,
     check_at_least,
     check_labels,
     check_matrix,
+    check_meanings,
+    check_vector,
     filled_rows,
     unit_rows,
 )
@@ -19,7 +21,7 @@ from vsgraph.graph import propagation_matrix
 from vsgraph.settings import Form
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Anchors:
     """Images taken to be sure examples of a class.
 
@@ -105,7 +107,7 @@ def text_match(
     >>> text_match([[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [0, 1]).data.tolist()
     [1.0, nan]
     """
-    meaning = unit_rows(check_matrix("label_embeddings", label_embeddings))
+    meaning = unit_rows(check_meanings("label_embeddings", label_embeddings))
     text = unit_rows(check_matrix("smoothed_text", smoothed_text, n_columns=meaning.shape[1]))
     labels = check_labels("web_labels", web_labels, n_rows=len(text), n_classes=len(meaning))
     rows = np.repeat(np.arange(len(text)), np.diff(labels.indptr))
@@ -145,18 +147,15 @@ def select_anchors(
     [0, 2]
     """
     check_at_least("per_class", per_class, 1)
+    if not issparse(match):
+        raise InputError("match must be the sparse matrix that text_match returns")
     pairs = match.tocoo()
     usable = ~np.isnan(pairs.data)
     rows, classes, cosines = pairs.row[usable], pairs.col[usable], pairs.data[usable]
     origin = np.zeros(len(rows), np.intp)
     if sources is not None:
-        values = np.asarray(sources)
-        if values.shape != (match.shape[0],):
-            raise InputError(
-                f"sources must have one entry an image: expected ({match.shape[0]},), "
-                f"got {values.shape}"
-            )
-        origin = np.unique(values, return_inverse=True)[1][rows]
+        names = check_vector("sources", sources, length=match.shape[0], dtype=str)
+        origin = np.unique(names, return_inverse=True)[1][rows]
     group = classes * (origin.max(initial=0) + 1) + origin
     best_first = np.lexsort((rows, -cosines, group))
     rank_in_group = np.arange(len(rows)) - np.searchsorted(group[best_first], group[best_first])

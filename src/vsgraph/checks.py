@@ -5,6 +5,8 @@ works with, or raises :class:`~vsgraph.errors.InputError` with the name, the rul
 offending rows and what to do.
 """
 
+import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -48,15 +50,20 @@ def check_matrix(
     if n_rows is not None and len(array) != n_rows:
         raise InputError(f"{name} must have one row an image: expected {n_rows}, got {len(array)}")
     if n_columns is not None and array.shape[1] != n_columns:
-        raise InputError(f"{name} must have {n_columns} columns, got {array.shape[1]}")
+        raise InputError(
+            f"{name} must have {n_columns} columns, got {array.shape[1]}; columns are classes in "
+            "probabilities, and dimensions of the same encoder in texts and labels"
+        )
     bad: NDArray[np.bool_] = np.asarray(~np.isfinite(array).all(axis=1))
     if nan_rows_are_missing and bad.any():
         missing: NDArray[np.bool_] = np.asarray(np.isnan(array).all(axis=1))
         array = np.where(missing[:, None], np.zeros((), array.dtype), array)
         bad &= ~missing
     if bad.any():
-        remedy = "mend them, or give a row of zeros where an image has none"
-        raise InputError(f"{name} has NaN or infinite values in {name_rows(bad)}; {remedy}")
+        raise InputError(
+            f"{name} has NaN or infinite values in {name_rows(bad)}; mend them, or give zeros "
+            "where an image has no picture or text"
+        )
     return array
 
 
@@ -73,13 +80,33 @@ def _as_floats(name: str, value: ArrayLike) -> Floats:
     return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
 
+def check_meanings(name: str, value: ArrayLike) -> Floats:
+    """Return label embeddings, refusing a class without a meaning."""
+    meanings = check_matrix(name, value)
+    empty = ~filled_rows(meanings)
+    if empty.any():
+        raise InputError(f"{name} is zero in {name_rows(empty)}; every class needs a description")
+    return meanings
+
+
+def check_vector(name: str, value: ArrayLike, *, length: int, dtype: type[Any]) -> NDArray[Any]:
+    """Return a 1-d array of a given length and type."""
+    try:
+        vector = np.asarray(value).astype(dtype)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be a 1-d array of {dtype.__name__}") from error
+    if vector.shape != (length,):
+        raise InputError(f"{name} must have shape ({length},), got {vector.shape}")
+    return vector
+
+
 def check_probs(name: str, value: ArrayLike, *, shape: tuple[int, int]) -> Floats:
     """Return a float array of the given shape with every value in 0..1."""
     probs = check_matrix(name, value, n_rows=shape[0], n_columns=shape[1])
     bad: NDArray[np.bool_] = np.asarray(((probs < 0) | (probs > 1 + 1e-6)).any(axis=1))
     if bad.any():
         raise InputError(
-            f"{name} must be probabilities between 0 and 1, but {name_rows(bad)} are not; "
+            f"{name} must be probabilities between 0 and 1, but not so in {name_rows(bad)}; "
             "apply a softmax or sigmoid to scores first"
         )
     return probs
@@ -95,7 +122,13 @@ def check_labels(
     >>> check_labels("web_labels", [[True, True]], n_rows=1, n_classes=2).toarray().tolist()
     [[1.0, 1.0]]
     """
-    labels: Any = value if issparse(value) else np.asarray(value)
+    try:
+        labels: Any = value if issparse(value) else np.asarray(value)
+    except ValueError as error:
+        raise InputError(
+            f"{name} must be class indices, or a ({n_rows}, {n_classes}) table of booleans if "
+            "images have several labels; lists of different lengths are neither"
+        ) from error
     if labels.ndim not in {1, 2} or labels.shape[0] != n_rows:
         raise InputError(
             f"{name} must have one entry an image: ({n_rows},) whole numbers or ({n_rows}, "
@@ -104,7 +137,10 @@ def check_labels(
     if labels.ndim == 2:
         return _check_label_matrix(name, labels, n_classes=n_classes)
     if labels.dtype.kind not in "iu":
-        raise InputError(f"{name} must be whole numbers (class indices), got {labels.dtype}")
+        raise InputError(
+            f"{name} must be whole numbers (class indices), got {labels.dtype}; number the classes "
+            "in the order of the label embeddings"
+        )
     bad = (labels < 0) | (labels >= n_classes)
     if bad.any():
         raise InputError(
@@ -119,7 +155,9 @@ def _check_label_matrix(name: str, labels: Any, *, n_classes: int) -> csr_array:
     """Return a multi-label matrix as a sparse matrix of ones."""
     if labels.shape[1] != n_classes:
         raise InputError(f"{name} must have {n_classes} columns, one a class, got {labels.shape}")
-    matrix = csr_array(labels)
+    if labels.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold only True and False, got {labels.dtype}")
+    matrix = csr_array(labels, copy=True)
     if not np.isin(matrix.data, (0, 1)).all():
         raise InputError(f"{name} must hold only True and False (or 0 and 1) when it is 2-d")
     matrix.eliminate_zeros()
@@ -127,9 +165,22 @@ def _check_label_matrix(name: str, labels: Any, *, n_classes: int) -> csr_array:
 
 
 def check_at_least(name: str, value: float, low: float) -> None:
-    """Refuse a number below `low`."""
-    if not value >= low:
-        raise InputError(f"{name} must be at least {low}, got {value}")
+    """Refuse a number below `low`, and an infinite one."""
+    if not low <= value < math.inf:
+        raise InputError(f"{name} must be at least {low} and finite, got {value}")
+
+
+def check_number(name: str, value: object, kind: type[int] | type[float]) -> int | float:
+    """Return a plain Python number of a kind; a float that is whole does not pass for an int.
+
+    >>> check_number("k", np.int64(3), int)
+    3
+    """
+    try:
+        return operator.index(value) if kind is int else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        what = "a whole number" if kind is int else "a number"
+        raise InputError(f"{name} must be {what}, got {value!r}") from error
 
 
 def check_fraction(name: str, value: float) -> None:

@@ -10,7 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.anchors import Anchors, select_anchors, smooth_text, text_match
-from vsgraph.checks import Floats, check_labels, check_matrix, check_probs
+from vsgraph.checks import (
+    Floats,
+    check_labels,
+    check_matrix,
+    check_meanings,
+    check_probs,
+    check_vector,
+    filled_rows,
+)
 from vsgraph.correction import Correction
 from vsgraph.decisions import decide
 from vsgraph.errors import InputError, VSGraphWarning
@@ -81,9 +89,13 @@ def correct(
     >>> result
     Correction(8 images, 2 classes: keep 5, relabel 3, reject 0)
     """
-    settings = settings or Settings()
+    settings = Settings() if settings is None else settings
+    if not isinstance(settings, Settings):
+        raise InputError(f"settings must be a vsgraph.Settings, got {type(settings).__name__}")
     given = _check_inputs(features, text_embeddings, label_embeddings, web_labels, cnn_probs)
     names = _check_names(class_names, n_classes=len(given.meaning))
+    if sources is not None:
+        sources = check_vector("sources", sources, length=len(given.visual), dtype=str)
     adjacency = (
         visual_graph(given.visual, n_neighbors=settings.n_neighbors, progress=progress)
         if graph is None
@@ -109,9 +121,11 @@ def correct(
         text_nearness(text, given.meaning, likeliest, anchors) for text in (given.text, around)
     )
     far = far_from_all(gnn_probs, final_probs, own, near, settings=settings)
+    silent = ~filled_rows(given.visual) & ~filled_rows(given.text)
     chosen = decide(
-        final_probs, given.web_labels, far=far, has_anchors=has_anchors, settings=settings
-    )
+        final_probs, given.web_labels,
+        far=far, has_anchors=has_anchors, silent=silent, settings=settings,
+    )  # fmt: skip
     return Correction(
         class_names=names,
         web_labels=given.web_labels,
@@ -151,7 +165,7 @@ def _check_inputs(
 ) -> _Given:
     """Check that the arrays fit together."""
     visual = check_matrix("features", features)
-    meaning = check_matrix("label_embeddings", label_embeddings)
+    meaning = check_meanings("label_embeddings", label_embeddings)
     text = check_matrix(
         "text_embeddings", text_embeddings, n_rows=len(visual), n_columns=meaning.shape[1],
         nan_rows_are_missing=True,
@@ -178,6 +192,11 @@ def _final_probs(
         evidence = weigh_evidence(gnn_probs, given.cnn, given.text, given.meaning, given.web_labels)
         if evidence is not None:
             return evidence.probs, evidence
+        warnings.warn(
+            "fewer than two texts a class: too few to weigh the evidence by, so Eq. 8 decides",
+            VSGraphWarning,
+            stacklevel=3,
+        )
     if given.cnn is None:
         return gnn_probs, None
     fused = fuse(
@@ -189,12 +208,14 @@ def _final_probs(
 
 def _check_names(class_names: Sequence[str] | None, *, n_classes: int) -> tuple[str, ...]:
     """Return class names, numbers where there are none; refuse a wrong count and doubles."""
+    if isinstance(class_names, str) or not (class_names is None or np.iterable(class_names)):
+        raise InputError(f"class_names must be a sequence of names, got {class_names!r}")
     names = tuple(map(str, range(n_classes) if class_names is None else class_names))
     if len(names) != n_classes:
         raise InputError(f"class_names must name {n_classes} classes, got {len(names)}")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(f"class_names must differ, but {', '.join(map(repr, twice))} occur twice")
+        raise InputError(f"class_names must differ, but not so {', '.join(map(repr, twice))}")
     return names
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.anchors import Anchors
-from vsgraph.checks import Floats
+from vsgraph.checks import Floats, check_number
 from vsgraph.decisions import Decision, Rule
 from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.explanation import Explanation, Link
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Correction:
     """Everything a correction found out.
 
@@ -97,10 +97,17 @@ class Correction:
     def soft_labels(self) -> Floats:
         """Return labels to fine-tune a network on (Eq. 9), zero for rejected images.
 
-        Single-label: rows that sum to one. Multi-label: the probabilities as they are.
+        Single-label: rows that sum to one. Multi-label: the probabilities as they are. An image
+        that could not be judged has its web labels; one whose label was kept for want of a surer
+        one stays as unsure as it is.
         """
-        labels = self.final_probs if self.web_labels.ndim == 2 else soft_labels(self.final_probs)
-        return np.where((self.decisions == Decision.REJECT)[:, None], 0, labels)
+        soft = self.final_probs if self.web_labels.ndim == 2 else soft_labels(self.final_probs)
+        soft = np.array(soft)
+        unjudged = self.rules == Rule.NOT_JUDGED
+        web = self.web_labels[unjudged]
+        soft[unjudged] = web if web.ndim == 2 else np.eye(len(self.class_names))[web]
+        soft[self.decisions == Decision.REJECT] = 0
+        return soft
 
     def explain(self, row: int, *, n_shown: int = 5) -> Explanation:
         """Say why image `row` got its label.
@@ -117,6 +124,7 @@ class Correction:
         explanation : Explanation
             Print it, or read its fields.
         """
+        row = int(check_number("row", row, int))
         if not 0 <= row < len(self):
             raise InputError(f"row must lie in 0..{len(self) - 1}, got {row}")
         match = csr_array(self.text_match[[row]])
@@ -243,6 +251,9 @@ class Correction:
             As it was saved.
         """
         arrays, values = load_record(Path(folder))
+        lacking = sorted(_needed() - set(arrays))
+        if lacking:
+            raise InputError(f"{folder} lacks {', '.join(lacking)}; save the correction again")
         dense: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
         shapes = {"text_match": arrays["gnn_probs"].shape, "adjacency": (len(arrays["rules"]),) * 2}
         sparse = {
@@ -257,6 +268,13 @@ class Correction:
             evidence_weights=values["evidence_weights"],
             settings=Settings.from_dict(values["settings"]),
         )
+
+
+def _needed() -> set[str]:
+    """Return the names of the arrays that no record is without."""
+    always = {"web_labels", "final_labels", "decisions", "rules", "final_probs", "gnn_probs"}
+    sparse = {f"{name}_{part}" for name in _SPARSE for part in _CSR_PARTS}
+    return always | sparse | {f"anchor_{name}" for name in _ANCHOR_FIELDS}
 
 
 _SPARSE = ("text_match", "adjacency")

@@ -2,24 +2,27 @@
 
 In order, the first rule that applies decides:
 
-1. *no anchors*: the web label's class has no anchors, so nothing can be said of it: keep.
+1. *not judged*: there is nothing to judge by, since no web label's class has anchors, or the image
+   has neither a picture nor a text: keep.
 2. *open set*: nothing speaks for even the likeliest label, see :mod:`vsgraph.openset`: reject.
 3. *agrees*: the likeliest label is the web label: keep.
 4. *confident*: another label is likely enough (`relabel_threshold`): relabel.
 5. *unsure*: another label is likelier, but not by enough to overrule the web label: keep.
 
-With multi-label data the labels of an image are the web labels, plus those that are likely enough,
-less those that are unlikely enough; an image left without any is rejected.
+With multi-label data the labels of an image are the web labels, plus those that are likely enough
+(`relabel_threshold`), less those that are unlikely enough (`drop_threshold`). A label whose class has
+no anchors stays as it is; an image left without any label is rejected.
 """
 
 import dataclasses
 import enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from vsgraph.checks import Floats, check_labels, check_matrix
+from vsgraph.checks import Floats, check_labels, check_matrix, check_vector
 from vsgraph.settings import Settings
 
 
@@ -34,7 +37,7 @@ class Decision(enum.IntEnum):
 class Rule(enum.IntEnum):
     """Why: the rule that decided, see the module's text."""
 
-    NO_ANCHORS = 0
+    NOT_JUDGED = 0
     OPEN_SET = 1
     AGREES = 2
     CONFIDENT = 3
@@ -50,8 +53,15 @@ class Rule(enum.IntEnum):
         return _SENTENCES[self]
 
 
+_OUTCOMES = {
+    Rule.NOT_JUDGED: Decision.KEEP,
+    Rule.OPEN_SET: Decision.REJECT,
+    Rule.AGREES: Decision.KEEP,
+    Rule.CONFIDENT: Decision.RELABEL,
+    Rule.UNSURE: Decision.KEEP,
+}
 _SENTENCES = {
-    Rule.NO_ANCHORS: "no image of this class has text near it, so there is nothing to judge it by",
+    Rule.NOT_JUDGED: "there is nothing to judge it by (no anchors, or no picture and text)",
     Rule.OPEN_SET: "the image is far from every class",
     Rule.AGREES: "the likeliest label is the web label",
     Rule.CONFIDENT: "another label is likely enough to replace the web label",
@@ -59,7 +69,7 @@ _SENTENCES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Decisions:
     """What to do with every image.
 
@@ -84,6 +94,7 @@ def decide(
     *,
     far: ArrayLike,
     has_anchors: ArrayLike,
+    silent: ArrayLike | None = None,
     settings: Settings,
 ) -> Decisions:
     """Choose keep, relabel or reject for every image.
@@ -98,8 +109,10 @@ def decide(
         Images that are far from every class, see :func:`vsgraph.far_from_all`.
     has_anchors : bool array of shape (n_classes,)
         Classes that have anchors.
+    silent : bool array of shape (n_images,), optional
+        Images of which neither picture nor text is known; none by default.
     settings : Settings
-        `relabel_threshold`.
+        `relabel_threshold` and `drop_threshold`.
 
     Returns
     -------
@@ -115,37 +128,47 @@ def decide(
     """
     probs = check_matrix("final_probs", final_probs)
     labels = check_labels("web_labels", web_labels, n_rows=len(probs), n_classes=probs.shape[1])
-    far_rows, anchored = np.asarray(far, bool), np.asarray(has_anchors, bool)
-    choose = _choose_one if np.ndim(web_labels) == 1 else _choose_several
-    web = labels.indices if np.ndim(web_labels) == 1 else labels.toarray().astype(bool)
-    final, changed, likelier = choose(probs, web, settings.relabel_threshold)
-    judged = np.asarray(labels @ anchored.astype(np.float32)) > 0
+    n_images, n_classes = probs.shape
+    far_rows = check_vector("far", far, length=n_images, dtype=bool)
+    anchored = check_vector("has_anchors", has_anchors, length=n_classes, dtype=bool)
+    unheard = np.zeros(n_images, bool)
+    if silent is not None:
+        unheard = check_vector("silent", silent, length=n_images, dtype=bool)
+    web: NDArray[Any] = labels.indices
+    final: NDArray[Any]
+    if np.ndim(web_labels) == 1:
+        final, changed, likelier = _choose_one(probs, web, settings)
+    else:
+        web = labels.toarray().astype(bool)
+        final, changed, likelier = _choose_several(np.where(anchored, probs, web), web, settings)
+    n_labels = np.diff(labels.indptr)
+    unknown_class = (n_labels > 0) & ~(np.asarray(labels @ anchored.astype(np.float32)) > 0)
     empty = (final == -1) if final.ndim == 1 else ~final.any(axis=1)
     rules = np.select(
-        [~judged, far_rows | empty, changed, likelier],
-        [Rule.NO_ANCHORS, Rule.OPEN_SET, Rule.CONFIDENT, Rule.UNSURE],
+        [unheard | unknown_class, far_rows | empty, changed, likelier],
+        [Rule.NOT_JUDGED, Rule.OPEN_SET, Rule.CONFIDENT, Rule.UNSURE],
         Rule.AGREES,
     ).astype(np.uint8)
-    final[rules == Rule.NO_ANCHORS] = web[rules == Rule.NO_ANCHORS]
+    final[rules == Rule.NOT_JUDGED] = web[rules == Rule.NOT_JUDGED]
     final[rules == Rule.OPEN_SET] = -1 if final.ndim == 1 else False
-    outcome = np.array([Decision.KEEP, Decision.REJECT, Decision.KEEP, Decision.RELABEL, 0])
+    outcome = np.array([_OUTCOMES[rule] for rule in Rule])
     return Decisions(final, outcome[rules].astype(np.uint8), rules)
 
 
 def _choose_one(
-    probs: Floats, web: NDArray[np.intp], threshold: float
+    probs: Floats, web: NDArray[np.intp], settings: Settings
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
     """Return final label, whether it changed, whether another was likelier; a tie is no change."""
     rows = np.arange(len(probs))
     best = probs.argmax(axis=1)
     likelier = probs[rows, best] > probs[rows, web]
-    changed = likelier & (probs[rows, best] >= threshold)
+    changed = likelier & (probs[rows, best] >= settings.relabel_threshold)
     return np.where(changed, best, web).astype(np.intp), changed, likelier
 
 
 def _choose_several(
-    probs: Floats, web: NDArray[np.bool_], threshold: float
+    probs: Floats, web: NDArray[np.bool_], settings: Settings
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Return final labels, whether they changed, whether others were likelier."""
-    final = np.where(web, probs >= 1 - threshold, probs >= threshold)
+    final = np.where(web, probs >= settings.drop_threshold, probs >= settings.relabel_threshold)
     return final, (final != web).any(axis=1), ((probs >= 0.5) != web).any(axis=1)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from vsgraph.correct import correct
 from vsgraph.correction import Correction
+from vsgraph.errors import InputError
 from vsgraph.made_up import MadeUpCrawl, make_crawl, picture_features, text_vectors
 from vsgraph.report import write_report
 from vsgraph.settings import Settings
@@ -53,6 +54,8 @@ def run_demo(folder: Path, *, overwrite: bool = False, progress: bool = False) -
     result : DemoResult
         With accuracy before and after, since the truth of a made-up crawl is known.
     """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; choose the name of a folder")
     crawl = make_crawl()
     features = picture_features(crawl.pictures)
     texts, meanings = text_vectors(crawl.titles, crawl.descriptions)

@@ -26,7 +26,15 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array, diags_array
 from scipy.special import expit, logit, softmax
 
-from vsgraph.checks import Floats, check_labels, check_matrix, check_probs, filled_rows, unit_rows
+from vsgraph.checks import (
+    Floats,
+    check_labels,
+    check_matrix,
+    check_meanings,
+    check_probs,
+    filled_rows,
+    unit_rows,
+)
 
 ROUNDS = 8
 SAMPLE_CELLS = 2**24  # texts times classes that the weights are estimated from
@@ -38,18 +46,19 @@ MIN_TEXTS_PER_CLASS = 2
 Doubles = NDArray[np.float64]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Evidence:
     """What the witnesses say together, and how much each was believed.
 
     Attributes
     ----------
     probs : float array of shape (n_images, n_classes)
-        Single-label: rows sum to one. Multi-label: each class by itself.
+        Single-label: rows sum to one. Multi-label: each class by itself. Zero for a class that the
+        graph gives to no image.
     text_factor : float array of shape (n_images, n_classes)
         How much the text raises or lowers each class; one where it has nothing to say.
     confusion : float array of shape (n_classes, n_classes)
-        Estimated ``P(web label | class)``, a row a class.
+        Estimated ``P(web label | class)``, a row a class; zeros for a class that cannot be given.
     weights : dict of str to float
         ``graph``, ``cnn`` and ``web`` (a, b and e of the formula), the text's ``sharpness`` and the
         ``trust`` in it (s and r).
@@ -96,23 +105,35 @@ def weigh_evidence(
     >>> weigh_evidence(graph, None, text, np.eye(2), [0, 1] * 20).probs.argmax(axis=1)[:2].tolist()
     [0, 1]
     """
-    meaning = check_matrix("label_embeddings", label_embeddings)
-    text = check_matrix("text_embeddings", text_embeddings, nan_rows_are_missing=True)
+    meaning = check_meanings("label_embeddings", label_embeddings)
+    text = check_matrix(
+        "text_embeddings", text_embeddings, n_columns=meaning.shape[1], nan_rows_are_missing=True
+    )
     shape = (len(text), len(meaning))
     labels = check_labels("web_labels", web_labels, n_rows=shape[0], n_classes=shape[1])
     witnesses = [check_probs("gnn_probs", gnn_probs, shape=shape)]
     if cnn_probs is not None:
         witnesses.append(check_probs("cnn_probs", cnn_probs, shape=shape))
+    given = np.flatnonzero(witnesses[0].any(axis=0))  # classes that can be given
     has_text = filled_rows(text)
-    if has_text.sum() < MIN_TEXTS_PER_CLASS * len(meaning):
+    if not len(given) or has_text.sum() < MIN_TEXTS_PER_CLASS * len(given):
         return None
-    cosines = _centered_cosines(text, meaning, has_text)
+    witnesses = [witness[:, given] for witness in witnesses]
+    cosines = _centered_cosines(text, meaning[given], has_text)
     share = csr_array(diags_array(1 / np.maximum(np.diff(labels.indptr), 1)) @ labels)
-    rows = _sample_rows(has_text, n_classes=len(meaning))
+    rows = _sample_rows(has_text, n_classes=len(given))
     sample = [_log_share(witness[rows]) for witness in witnesses]
-    model = _estimate(sample, cosines[rows], share[rows])
-    probs, text_factor = _speak(model, witnesses, cosines, share, single=np.ndim(web_labels) == 1)
-    return Evidence(probs, text_factor, model.confusion.astype(np.float32), model.summary())
+    model = _estimate(sample, cosines[rows], share[rows], given)
+    probs, factor = _speak(model, witnesses, cosines, share, single=np.ndim(web_labels) == 1)
+    whole = Evidence(
+        np.zeros(shape, np.float32),
+        np.ones(shape, np.float32),
+        np.zeros((shape[1], shape[1]), np.float32),
+        model.summary(),
+    )
+    whole.probs[:, given], whole.text_factor[:, given] = probs, factor
+    whole.confusion[given] = model.confusion
+    return whole
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,21 +195,20 @@ def _log_share(probs: Floats) -> Doubles:
     return np.log(np.maximum(share, SMALLEST))
 
 
-def _estimate(witnesses: list[Doubles], cosines: Floats, share: csr_array) -> _Model:
+def _estimate(
+    witnesses: list[Doubles], cosines: Floats, share: csr_array, given: NDArray[np.intp]
+) -> _Model:
     """Find the numbers under which the texts are least surprising, by turns with the confusion."""
-    n_classes = share.shape[1]
     web_prior = np.asarray(share.mean(axis=0)) + SMALLEST
     model = _Model(
         weights=np.array([1.0, *[0.0] * (len(witnesses) - 1), 1.0]),
         sharpness=20.0,
         trust=0.9,
-        background=np.full(n_classes, 1 / n_classes),
-        confusion=0.7 * np.eye(n_classes) + 0.3 * web_prior,
+        background=np.full(len(given), 1 / len(given)),
+        confusion=0.7 * np.eye(share.shape[1])[given] + 0.3 * web_prior,
         web_prior=web_prior,
     )
     for _ in range(ROUNDS):
-        told = softmax(model.sharpness * cosines, axis=1)
-        model = dataclasses.replace(model, background=told.mean(axis=0))
         channels = [*witnesses, model.log_web(share)]
         model = _least_surprise(model, channels, cosines)
         prior = softmax(_weighted(model.weights, channels), axis=1)
@@ -207,26 +227,33 @@ def _weighted(weights: Doubles, channels: list[Doubles]) -> Doubles:
 
 
 def _least_surprise(model: _Model, channels: list[Doubles], cosines: Floats) -> _Model:
-    """Fit weights, sharpness and trust to the texts, the confusion and background held."""
+    """Fit weights, sharpness and trust to the texts, the confusion held."""
     n_weights = len(channels)
     start = np.array([*model.weights, model.sharpness, logit(model.trust)])
     bounds = [(0, 10)] * n_weights + [(0, 200), (-7, 7)]
     x = minimize(
         _surprise,
         start,
-        args=(channels, cosines, model.background),
+        args=(channels, cosines),
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
     ).x
     return dataclasses.replace(
-        model, weights=x[:n_weights], sharpness=float(x[-2]), trust=float(expit(x[-1]))
+        model,
+        weights=x[:n_weights],
+        sharpness=float(x[-2]),
+        trust=float(expit(x[-1])),
+        background=_background(softmax(x[-2] * cosines, axis=1)),
     )
 
 
-def _surprise(
-    x: Doubles, channels: list[Doubles], cosines: Floats, background: Doubles
-) -> tuple[float, Doubles]:
+def _background(told: Doubles) -> Doubles:
+    """Return how much texts speak of each class on average, as if one more spoke of all."""
+    return (told.sum(axis=0) + 1 / told.shape[1]) / (len(told) + 1)
+
+
+def _surprise(x: Doubles, channels: list[Doubles], cosines: Floats) -> tuple[float, Doubles]:
     """Return how surprising the texts are given all else, a text on average, and its gradient.
 
     `x` holds the channels' weights, the sharpness and the log odds of the trust. A prior
@@ -235,19 +262,22 @@ def _surprise(
     weights, sharpness, trust = x[:-2], x[-2], expit(x[-1])
     prior = softmax(_weighted(weights, channels), axis=1)
     told = softmax(sharpness * cosines, axis=1)
+    background = _background(told)
     joint = prior * told / background
     informed = joint.sum(axis=1)
     total = trust * informed + 1 - trust
     belongs = trust * informed / total  # probability that the text is this image's own
     within = joint / informed[:, None]
     moved = belongs[:, None] * (within - prior)
+    sharper = told * (cosines - (told * cosines).sum(axis=1, keepdims=True))
+    drift = (belongs @ within) @ (sharper.sum(axis=0) / (background * (len(told) + 1)))
     away = weights - np.array([1.0, *[0.0] * (len(channels) - 2), 1.0])
     slopes = [
         *(
             PRIOR_TEXTS * pull - (moved * channel).sum()
             for pull, channel in zip(away, channels, strict=True)
         ),
-        -(belongs * ((within - told) * cosines).sum(axis=1)).sum(),
+        -(belongs * ((within - told) * cosines).sum(axis=1)).sum() + drift,
         -(belongs - trust).sum(),
     ]
     loss = 0.5 * PRIOR_TEXTS * (away**2).sum() - np.log(total).sum()

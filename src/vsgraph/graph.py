@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, diags_array, eye_array, issparse
 
-from vsgraph.checks import check_at_least, check_one_of
+from vsgraph.checks import check_at_least, check_one_of, name_rows
 from vsgraph.errors import InputError
 from vsgraph.neighbors import nearest_neighbors
 from vsgraph.settings import FORMS, Form
+
+ROUNDING = 1e-3
 
 
 def visual_graph(features: ArrayLike, *, n_neighbors: int, progress: bool = False) -> csr_array:
@@ -76,16 +78,21 @@ def adopt_graph(
     >>> adopt_graph(distances, n_images=2, kind="distance").toarray().tolist()
     [[0.0, 0.75], [0.75, 0.0]]
     """
-    check_one_of("graph_kind", kind, ("similarity", "distance"))
+    check_one_of("kind", kind, ("similarity", "distance"))
     if not issparse(graph) or graph.shape != (n_images, n_images):
         got = f"{type(graph).__name__} of shape {getattr(graph, 'shape', None)}"
         raise InputError(f"graph must be a scipy sparse ({n_images}, {n_images}), got {got}")
     adjacency = csr_array(graph, dtype=np.result_type(graph.dtype, np.float32))
-    if not np.isfinite(adjacency.data).all():
-        raise InputError("graph has NaN or infinite weights; mend or drop those edges")
+    low, high, plural = (-1, 1, "similarities") if kind == "similarity" else (0, 2, "distances")
+    bad = ~((adjacency.data >= low - ROUNDING) & (adjacency.data <= high + ROUNDING))
+    if bad.any():
+        rows = np.zeros(n_images, bool)
+        rows[np.repeat(np.arange(n_images), np.diff(adjacency.indptr))[bad]] = True
+        raise InputError(
+            f"graph must hold cosine {plural}, which lie in {low}..{high}, but not so in "
+            f"{name_rows(rows)}; give distances to adopt_graph with kind='distance'"
+        )
     if kind == "distance":
-        if adjacency.nnz and not 0 <= adjacency.data.min() <= adjacency.data.max() <= 2.001:
-            raise InputError("graph must hold cosine distances, which lie in 0..2")
         similarities = 1 - adjacency.data
         adjacency = csr_array((similarities, adjacency.indices, adjacency.indptr), graph.shape)
     return _symmetric(adjacency)
@@ -93,12 +100,10 @@ def adopt_graph(
 
 def _symmetric(adjacency: csr_array) -> csr_array:
     """Connect both ways, without loops and without weights that are not positive."""
-    adjacency = csr_array(adjacency.maximum(adjacency.T))
-    adjacency.setdiag(0)
-    adjacency.data[adjacency.data < 0] = 0
-    adjacency.eliminate_zeros()
-    adjacency.sort_indices()
-    return adjacency
+    edges = adjacency.maximum(adjacency.T).tocoo()
+    keep = (edges.row != edges.col) & (edges.data > 0)
+    kept = (edges.data[keep], (edges.row[keep], edges.col[keep]))
+    return csr_array(kept, shape=adjacency.shape)
 
 
 def propagation_matrix(adjacency: csr_array, *, self_weight: float, form: Form) -> csr_array:

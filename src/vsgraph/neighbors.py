@@ -48,7 +48,7 @@ def nearest_neighbors(
     if n_neighbors >= n_rows:
         raise InputError(
             f"n_neighbors must be below the number of images: got {n_neighbors} for {n_rows} "
-            "images; lower n_neighbors"
+            f"images; {'lower n_neighbors' if n_rows > 1 else 'one image alone has no neighbors'}"
         )
     neighbors = np.empty((n_rows, n_neighbors), np.intp)
     similarities = np.empty((n_rows, n_neighbors), unit.dtype)

@@ -9,14 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vsgraph.anchors import Anchors
-from vsgraph.checks import Floats, check_matrix, filled_rows, unit_rows
+from vsgraph.checks import (
+    Floats,
+    check_matrix,
+    check_meanings,
+    check_probs,
+    check_vector,
+    filled_rows,
+    unit_rows,
+)
 from vsgraph.settings import Settings
 
 LIKELY = 0.9  # an image without text is not rejected if its label is as likely as this
 
 
 def text_nearness(
-    text: ArrayLike, label_embeddings: ArrayLike, classes: NDArray[np.intp], anchors: Anchors
+    text: ArrayLike, label_embeddings: ArrayLike, classes: ArrayLike, anchors: Anchors
 ) -> Floats:
     """Compare each text's match with a class to that of the class's anchors.
 
@@ -43,8 +51,9 @@ def text_nearness(
     >>> text_nearness([[1.0, 0.0], [3.0, 4.0], [0.0, 0.0]], [[1.0, 0.0]], np.zeros(3, int), sure)
     array([1. , 0.6, nan])
     """
-    meaning = unit_rows(check_matrix("label_embeddings", label_embeddings))
+    meaning = unit_rows(check_meanings("label_embeddings", label_embeddings))
     unit = unit_rows(check_matrix("text", text, n_columns=meaning.shape[1]))
+    classes = check_vector("classes", classes, length=len(unit), dtype=int)
     match = np.einsum("ij,ij->i", unit, meaning[classes])
     match[~filled_rows(unit)] = np.nan
     anchor_match = np.einsum("ij,ij->i", unit[anchors.rows], meaning[anchors.classes])
@@ -89,10 +98,12 @@ def far_from_all(
     ...              [0.3, 0.3, 0.3], settings=Settings()).tolist()
     [True, False, False]
     """
-    final = np.asarray(final_probs)
+    graph = check_matrix("gnn_probs", gnn_probs)
+    final = check_probs("final_probs", final_probs, shape=graph.shape)
     likeliest = final.argmax(axis=1)[:, None]
-    score = np.take_along_axis(np.asarray(gnn_probs), likeliest, axis=1)[:, 0]
+    score = np.take_along_axis(graph, likeliest, axis=1)[:, 0]
     likely = np.take_along_axis(final, likeliest, axis=1)[:, 0] >= LIKELY
-    own, near = np.asarray(own_nearness), np.asarray(near_nearness)
+    own = check_vector("own_nearness", own_nearness, length=len(graph), dtype=float)
+    near = check_vector("near_nearness", near_nearness, length=len(graph), dtype=float)
     far_in_text = np.fmax(own, near) < settings.reject_nearness
     return (score < settings.reject_threshold) & far_in_text & ~(np.isnan(own) & likely)

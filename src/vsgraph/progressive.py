@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from vsgraph.anchors import Anchors
 from vsgraph.checks import Floats, check_fraction, check_matrix
 from vsgraph.settings import Settings
-from vsgraph.sgc import label_by_graph
+from vsgraph.sgc import anchor_task, label_by_graph, spread
 
 
 def grow_anchors(gnn_probs: ArrayLike, anchors: Anchors, *, confidence_threshold: float) -> Anchors:
@@ -85,13 +85,12 @@ def label_in_rounds(
         features, adjacency, anchors, web_labels,
         n_classes=n_classes, settings=settings, progress=progress,
     )  # fmt: skip
-    unlabeled = csr_array((adjacency.shape[0], n_classes), dtype=np.float32)
+    visual = check_matrix("features", features)
+    unlabeled = csr_array((len(visual), n_classes), dtype=np.float32)
     for _ in range(settings.rounds - 1):
         anchors = grow_anchors(
             gnn_probs, anchors, confidence_threshold=settings.confidence_threshold
         )
-        gnn_probs = label_by_graph(
-            features, adjacency, anchors, unlabeled,
-            n_classes=n_classes, settings=settings, progress=progress,
-        )  # fmt: skip
+        task = anchor_task(anchors, unlabeled, exclusive=np.ndim(web_labels) == 1)
+        gnn_probs = spread(visual, adjacency, task, settings=settings, progress=progress)
     return gnn_probs, anchors

@@ -78,6 +78,11 @@ def write_report(
     unfinished.replace(path)
 
 
+def _of(rows: NDArray[np.intp]) -> str:
+    """Say how many there are, and how many of them are shown."""
+    return f"{len(rows)}" if len(rows) <= SHOWN else f"the first {SHOWN} of {len(rows)}"
+
+
 class _Page:
     """Turns rows of a correction into HTML."""
 
@@ -122,7 +127,8 @@ class _Page:
         )
         return (
             f"<p>{len(self.correction)} images: {counts['keep']} kept, {counts['relabel']} "
-            f"relabeled, {counts['reject']} rejected. Noisiest queries first.</p>"
+            f"relabeled, {counts['reject']} rejected. Noisiest queries first. Borders: solid, "
+            "kept; dashed, relabeled; dotted, rejected. The number is the label's probability.</p>"
             f'<div class="scroll"><table><thead><tr>{columns}</tr></thead>'
             f"<tbody>{''.join(lines)}</tbody></table></div>"
         )
@@ -132,13 +138,15 @@ class _Page:
         name = html.escape(self.correction.class_names[class_index])
         anchors = self.correction.anchors
         groups = {
-            "Anchors: the text fits the meaning": anchors.rows[anchors.classes == class_index],
+            "Anchors: the texts around them fit the meaning best": anchors.rows[
+                anchors.classes == class_index
+            ],
             "Kept": self.rows(class_index, Decision.KEEP),
             "Relabeled": self.rows(class_index, Decision.RELABEL),
             "Rejected": self.rows(class_index, Decision.REJECT),
         }
         shown = "".join(
-            f"<h3>{title} <span class=quiet>({len(rows)})</span></h3>"
+            f"<h3>{title} <span class=quiet>({_of(rows)})</span></h3>"
             f"<div>{''.join(self.figure(row) for row in rows[:SHOWN])}</div>"
             for title, rows in groups.items()
             if len(rows)

@@ -1,10 +1,11 @@
 """Every number that steers a correction, with the paper's presets."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any, Literal, Self, get_args
 
-from vsgraph.checks import check_at_least, check_fraction, check_one_of
+from vsgraph.checks import check_at_least, check_fraction, check_number, check_one_of
 from vsgraph.errors import InputError
 
 Form = Literal["released", "printed"]
@@ -52,6 +53,8 @@ class Settings:
         (beyond the paper); otherwise Eq. 8 alone makes the final labels.
     relabel_threshold : float
         A new label needs this probability to replace the web label.
+    drop_threshold : float
+        With several labels an image, a web label is dropped only below this probability.
     reject_threshold : float
         An image can be rejected if the graph's score of its likeliest label is below this.
     reject_nearness : float
@@ -81,20 +84,25 @@ class Settings:
     gnn_weight: float = 0.5  # lambda
     text_evidence: bool = True
     relabel_threshold: float = 0.5
+    drop_threshold: float = 0.05
     reject_threshold: float = 0.7
     reject_nearness: float = 0.5
 
     def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            if field.type in {int, float}:
+                number = check_number(field.name, getattr(self, field.name), field.type)
+                object.__setattr__(self, field.name, number)
         for name in ("n_neighbors", "anchors_per_class", "gnn_layers", "epochs", "rounds"):
             check_at_least(name, getattr(self, name), 1)
         for name in ("self_weight", "weight_decay", "random_state"):
             check_at_least(name, getattr(self, name), 0)
         for name in ("confidence_threshold", "gnn_weight", "relabel_threshold"):
             check_fraction(name, getattr(self, name))
-        for name in ("reject_threshold", "reject_nearness"):
+        for name in ("drop_threshold", "reject_threshold", "reject_nearness"):
             check_fraction(name, getattr(self, name))
-        if not self.learning_rate > 0:
-            raise InputError(f"learning_rate must be above 0, got {self.learning_rate}")
+        if not 0 < self.learning_rate < math.inf:
+            raise InputError(f"learning_rate must be above 0 and finite, got {self.learning_rate}")
         check_one_of("form", self.form, FORMS)
         check_one_of("solver", self.solver, SOLVERS)
 
@@ -110,8 +118,12 @@ class Settings:
 
     @classmethod
     def nus_81_web(cls, **changes: Any) -> Self:  # noqa: ANN401
-        """Return the paper's numbers for NUS-81-Web; tau_f and lambda are assumed."""
-        return cls(**(_PAPER | {"n_neighbors": 10, "anchors_per_class": 50} | changes))
+        """Return the paper's numbers for NUS-81-Web; tau_f, lambda and the form are assumed.
+
+        The released form, since a softmax cannot give an image several labels.
+        """
+        numbers = {"n_neighbors": 10, "anchors_per_class": 50, "form": "released"}
+        return cls(**(_PAPER | numbers | changes))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

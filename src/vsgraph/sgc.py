@@ -57,8 +57,9 @@ def label_by_graph(
     Returns
     -------
     gnn_probs : array of shape (n_images, n_classes)
-        ``p_g`` in the paper. In the released form rows need not sum to one: an image far from
-        all anchors has low scores throughout.
+        ``p_g`` in the paper; zero for a class without anchors. In the released form, and for
+        multi-label data, rows need not sum to one: an image far from all anchors has low scores
+        throughout.
 
     Examples
     --------
@@ -72,18 +73,10 @@ def label_by_graph(
     labels = check_labels("web_labels", web_labels, n_rows=len(visual), n_classes=n_classes)
     if not len(anchors):
         raise InputError("anchors must not be empty: no image has text near it to choose it by")
-    if settings.unit_features:
-        visual = unit_rows(visual)
-    propagation = propagation_matrix(
-        adjacency, self_weight=settings.self_weight, form=settings.form
-    )
-    task = anchor_task(anchors, labels)
-    inputs = hidden_rows(visual, propagation, task.rows, settings=settings)
-    if settings.solver == "adam":
-        weights = train_by_adam(inputs, task, settings=settings, progress=progress)
-    else:
-        weights = train_to_optimum(inputs, task, settings=settings)
-    return _activate(scores(visual, propagation, weights, settings=settings), settings.form)
+    if anchors.rows.max() >= len(visual) or anchors.classes.max() >= n_classes:
+        raise InputError("anchors must be rows and classes of these images")
+    task = anchor_task(anchors, labels, exclusive=np.ndim(web_labels) == 1)
+    return spread(visual, adjacency, task, settings=settings, progress=progress)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,15 +93,18 @@ class AnchorTask:
         Zero where the class is a web label of the image that it is no anchor of.
     row_weights : float array of shape (n_rows,)
         Rare classes count as much as common ones; mean one.
+    exclusive : bool
+        An image has one class only (single-label data).
     """
 
     rows: NDArray[np.intp]
     targets: NDArray[np.float32]
     known: NDArray[np.float32]
     row_weights: NDArray[np.float32]
+    exclusive: bool = True
 
 
-def anchor_task(anchors: Anchors, labels: csr_array) -> AnchorTask:
+def anchor_task(anchors: Anchors, labels: csr_array, *, exclusive: bool = True) -> AnchorTask:
     """Turn anchors into targets for the loss.
 
     >>> pair = Anchors(np.array([3, 1]), np.array([0, 1]), np.ones(2))
@@ -122,7 +118,36 @@ def anchor_task(anchors: Anchors, labels: csr_array) -> AnchorTask:
     per_class = np.bincount(anchors.classes, minlength=labels.shape[1])
     class_weights = 1 / np.where(per_class > 0, per_class, 1)
     row_weights = targets @ class_weights / targets.sum(axis=1)
-    return AnchorTask(rows, targets, known, (row_weights / row_weights.mean()).astype(np.float32))
+    row_weights = (row_weights / row_weights.mean()).astype(np.float32)
+    return AnchorTask(rows, targets, known, row_weights, exclusive)
+
+
+def spread(
+    features: Floats,
+    adjacency: csr_array,
+    task: AnchorTask,
+    *,
+    settings: Settings,
+    progress: bool = False,
+) -> Floats:
+    """Train the network on the anchors and apply it to every image; no anchors, no score.
+
+    >>> pair, task = csr_array([[0, 1.0], [1.0, 0]]), AnchorTask(
+    ...     np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
+    >>> (spread(np.ones((2, 1)), pair, task, settings=Settings()) > 0.5).tolist()
+    [[True, False], [True, False]]
+    """
+    visual = unit_rows(features) if settings.unit_features else features
+    operator = propagation_matrix(adjacency, self_weight=settings.self_weight, form=settings.form)
+    inputs = hidden_rows(visual, operator, task.rows, settings=settings)
+    if settings.solver == "adam":
+        weights = train_by_adam(inputs, task, settings=settings, progress=progress)
+    else:
+        weights = train_to_optimum(inputs, task, settings=settings)
+    logits = scores(visual, operator, weights, settings=settings)
+    logits[:, ~task.targets.any(axis=0)] = -np.inf
+    softmax = settings.form == "printed" and task.exclusive
+    return np.exp(log_softmax(logits, axis=1)) if softmax else expit(logits)
 
 
 def hidden_rows(
@@ -169,15 +194,15 @@ def anchor_loss(
 ) -> tuple[float, Floats]:
     """Return the loss on the anchors, averaged over them, and its gradient (Eq. 7).
 
-    Printed: softmax cross-entropy. Released: binary cross-entropy summed over the known classes,
-    times the weight of the anchor's class.
+    Printed: softmax cross-entropy. Released, and for multi-label data: binary cross-entropy summed
+    over the known classes, times the weight of the anchor's class.
 
     >>> one = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
     >>> round(anchor_loss(np.zeros((1, 2)), np.ones((1, 1)), one, form="printed")[0], 4)
     0.6931
     """
     logits = inputs @ weights
-    if form == "printed":
+    if form == "printed" and task.exclusive:
         log_probs = log_softmax(logits, axis=1)
         loss = -(task.targets * log_probs).sum()
         slope = np.exp(log_probs) * task.targets.sum(axis=1, keepdims=True) - task.targets
@@ -247,8 +272,3 @@ def train_by_adam(
         size = np.sqrt(square / (1 - 0.999**epoch)) + 1e-8
         weights -= settings.learning_rate / (1 - 0.9**epoch) * mean / size
     return weights
-
-
-def _activate(logits: Floats, form: Form) -> Floats:
-    """Turn scores into probabilities."""
-    return np.exp(log_softmax(logits, axis=1)) if form == "printed" else expit(logits)

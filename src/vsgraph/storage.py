@@ -20,8 +20,10 @@ FORMAT = "vsgraph-1"
 @contextmanager
 def new_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Give a temporary folder that takes the final name when the block ends without an error."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; choose the name of a folder")
     if folder.exists() and not overwrite:
-        raise InputError(f"{folder} exists already; choose another folder or allow to overwrite it")
+        raise InputError(f"{folder} exists already; choose another folder, or say overwrite")
     if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
         raise InputError(f"{folder} holds other files and was not written by vsgraph; left alone")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -63,8 +65,12 @@ def load_record(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         ) from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise InputError(f"{folder / RECORD} is not in the format {FORMAT}")
-    arrays = {
-        path.stem: np.load(path, mmap_mode="r", allow_pickle=False)
-        for path in sorted(folder.glob("*.npy"))
-    }
-    return arrays, values
+    return {path.stem: _load_array(path) for path in sorted(folder.glob("*.npy"))}, values
+
+
+def _load_array(path: Path) -> NDArray[Any]:
+    """Map an array from a file, refusing what is none."""
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, EOFError, ValueError) as error:
+        raise InputError(f"{path} is not a whole array: {error}") from error
