@@ -98,7 +98,7 @@ def test_python_in_the_readme_runs(tmp_path, monkeypatch, recwarn):
 
 def test_make_targets_in_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"`?make ([a-z]+)", (ROOT / "README.md").read_text()):
+    for target in re.findall(r"(?:`|\$ )make ([a-z]+)", (ROOT / "README.md").read_text()):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 

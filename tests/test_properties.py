@@ -125,11 +125,11 @@ def test_multi_label_data_goes_through_the_same_call(two_senses):
 
 def test_the_nus_preset_can_give_an_image_several_labels():
     random = np.random.default_rng(0)
-    pairs = np.array([[c, (c + 1) % 6] for c in range(6)])[np.arange(600) % 6]
+    pairs = np.array([random.choice(6, 2, replace=False) for _ in range(600)])
     web = np.zeros((600, 6), bool)
     np.put_along_axis(web, pairs, values=True, axis=1)
-    features = np.abs(random.normal(size=(6, 32))[pairs].sum(axis=1))
-    features += 0.1 * random.uniform(size=features.shape)
+    features = np.abs(random.normal(size=(6, 32)))[pairs].sum(axis=1)
+    features += 0.3 * random.uniform(size=features.shape)
     meaning = random.normal(size=(6, 48))
     text = meaning[pairs].sum(axis=1) + 0.3 * random.normal(size=(600, 48))
     for form in ("released", "printed"):

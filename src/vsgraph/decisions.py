@@ -10,8 +10,8 @@ In order, the first rule that applies decides:
 5. *unsure*: another label is likelier, but not by enough to overrule the web label: keep.
 
 With multi-label data the labels of an image are the web labels, plus those that are likely enough
-(`relabel_threshold`), less those that are unlikely enough (`drop_threshold`). A label whose class has
-no anchors stays as it is; an image left without any label is rejected.
+(`relabel_threshold`), less those that are unlikely enough (`drop_threshold`). A label whose class
+has no anchors stays as it is; an image left without any label is rejected.
 """
 
 import dataclasses
