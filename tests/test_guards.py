@@ -58,8 +58,10 @@ def test_every_public_function_has_shapes_and_an_example(name):
 @pytest.mark.parametrize(
     "name", [n for n in vsgraph.__all__ if inspect.isclass(getattr(vsgraph, n))]
 )
-def test_every_public_class_says_what_it_is(name):
-    assert len(inspect.getdoc(getattr(vsgraph, name))) > 20
+def test_every_public_class_says_what_it_is_and_has_an_example(name):
+    doc = inspect.getdoc(getattr(vsgraph, name))
+    assert len(doc) > 20
+    assert ">>> " in doc
 
 
 def test_the_source_uses_no_assert_and_no_pickle():

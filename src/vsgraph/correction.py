@@ -53,6 +53,15 @@ class Correction:
         The visual graph.
     settings : Settings
         The numbers used.
+
+    Examples
+    --------
+    >>> import vsgraph
+    >>> texts = np.tile(np.eye(2), (4, 1))
+    >>> made = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 4, class_names=["bat", "owl"],
+    ...                        settings=Settings(n_neighbors=2, anchors_per_class=2))
+    >>> made.counts, made.to_columns()["final_label"][:2]
+    ({'keep': 8, 'relabel': 0, 'reject': 0}, ['bat', 'owl'])
     """
 
     class_names: tuple[str, ...]

@@ -27,7 +27,11 @@ from vsgraph.settings import Settings
 
 
 class Decision(enum.IntEnum):
-    """What to do with an image."""
+    """What to do with an image.
+
+    >>> Decision.RELABEL.name.lower()
+    'relabel'
+    """
 
     KEEP = 0
     RELABEL = 1
@@ -35,7 +39,11 @@ class Decision(enum.IntEnum):
 
 
 class Rule(enum.IntEnum):
-    """Why: the rule that decided, see the module's text."""
+    """Why: the rule that decided, see the module's text.
+
+    >>> Rule(4).name.lower()
+    'unsure'
+    """
 
     NOT_JUDGED = 0
     OPEN_SET = 1
@@ -81,6 +89,12 @@ class Decisions:
         :class:`Decision` of each image.
     rules : uint8 array of shape (n_images,)
         :class:`Rule` that decided.
+
+    Examples
+    --------
+    >>> made = Decisions(np.array([0, -1]), np.array([0, 2]), np.array([2, 1]))
+    >>> [Decision(code).name for code in made.decisions]
+    ['KEEP', 'REJECT']
     """
 
     final_labels: NDArray[np.intp] | NDArray[np.bool_]

@@ -11,19 +11,40 @@
 
 
 class VSGraphError(Exception):
-    """Base of every error that vsgraph raises on purpose."""
+    """Base of every error that vsgraph raises on purpose.
+
+    >>> issubclass(InputError, VSGraphError), issubclass(MissingExtraError, VSGraphError)
+    (True, True)
+    """
 
 
 class InputError(VSGraphError, ValueError):
-    """An argument or a file breaks a rule; the message says which, where, and what to do."""
+    """An argument or a file breaks a rule; the message says which, where, and what to do.
+
+    >>> from vsgraph import Settings
+    >>> try:
+    ...     Settings(n_neighbors=0)
+    ... except InputError as error:
+    ...     print(error)
+    n_neighbors must be at least 1 and finite, got 0
+    """
 
 
 class MissingExtraError(VSGraphError, ImportError):
-    """An optional dependency is needed and not installed; the message names the extra."""
+    """An optional dependency is needed and not installed; the message names the extra.
+
+    >>> print(MissingExtraError("an Arrow table", "table"))
+    an Arrow table needs the extra 'table': pip install 'vsgraph[table]'
+    """
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the extra '{extra}': pip install 'vsgraph[{extra}]'")
 
 
 class VSGraphWarning(UserWarning):
-    """Something in the data that the result should be read with; one line for all of it."""
+    """Something in the data that the result should be read with; one line for all of it.
+
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", VSGraphWarning)  # for those who know
+    >>> warnings.resetwarnings()
+    """

@@ -62,6 +62,13 @@ class Evidence:
     weights : dict of str to float
         ``graph``, ``cnn`` and ``web`` (a, b and e of the formula), the text's ``sharpness`` and the
         ``trust`` in it (s and r).
+
+    Examples
+    --------
+    >>> text = np.tile(np.eye(2), (10, 1))
+    >>> found = weigh_evidence(np.full((20, 2), 0.5), None, text, np.eye(2), [0, 1] * 10)
+    >>> sorted(found.weights), found.confusion.shape
+    (['cnn', 'graph', 'sharpness', 'trust', 'web'], (2, 2))
     """
 
     probs: Floats

@@ -15,6 +15,11 @@ class Link:
         Cosine along the edge; for an anchor, the strongest path of at most two edges.
     label : str
         Its web label, or the class it is an anchor of.
+
+    Examples
+    --------
+    >>> Link(row=7, weight=0.9, label="orange").label
+    'orange'
     """
 
     row: int
@@ -43,6 +48,21 @@ class Explanation:
         speaks for the class. Empty where the witness is absent.
     neighbors, anchors : tuple of Link
         Most similar images, and the anchors within two steps.
+
+    Examples
+    --------
+    >>> print(Explanation(
+    ...     row=3, web_labels=("orange",), final_labels=(), decision="reject",
+    ...     reason="the image is far from every class", text_match={"orange": 0.1}, gnn={}, cnn={},
+    ...     text={}, final={}, neighbors=(Link(7, 0.9, "orange"),), anchors=()))
+    image 3: orange -> none (reject: the image is far from every class)
+      text match   orange 0.1
+      graph (p_g)  -
+      CNN (p_c)    -
+      text factor  -
+      final (p_f)  -
+      neighbors    7 (orange, 0.90)
+      anchors      -
     """
 
     row: int
