@@ -41,7 +41,7 @@ def cached(kind: str, items: Sequence[str], make: Callable[[], Array]) -> Array:
 
 def photo_features(paths: Sequence[Path]) -> Array:
     """Return 1280-d features of photos, before the classifier of EfficientNet-Lite0."""
-    stamps = [f"{path} {path.stat().st_size}" for path in paths]
+    stamps = [f"{path.resolve()} {path.stat().st_size}" for path in paths]
     return cached("lite0", stamps, lambda: _encode_photos(paths))
 
 

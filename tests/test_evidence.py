@@ -104,6 +104,15 @@ def test_the_share_of_swapped_texts_is_found():
     assert found.weights["trust"] == pytest.approx(believable, abs=0.12)
 
 
+def test_a_small_crawl_of_many_classes_does_not_take_wrong_texts_for_proof():
+    """Few texts a class, a third of them another image's: each must not count as its own proof."""
+    crawl = swap_texts(make_two_senses(n=600, n_classes=30, noise=0.2, missing=0.4, seed=2), 0.35)
+    _, found = weighed(crawl)
+    assert found.weights["trust"] < 0.85
+    right = (found.probs.argmax(axis=1) == crawl.truth).mean()
+    assert right > (crawl.web_labels == crawl.truth).mean() + 0.05
+
+
 def test_swapped_text_does_not_hurt():
     crawl = swap_texts(make_two_senses(n=800), 0.5)
     gnn, found = weighed(crawl)

@@ -130,8 +130,11 @@ def weigh_evidence(
     share = csr_array(diags_array(1 / np.maximum(np.diff(labels.indptr), 1)) @ labels)
     rows = _sample_rows(has_text, n_classes=len(given))
     sample = [_log_share(witness[rows]) for witness in witnesses]
-    model = _estimate(sample, cosines[rows], share[rows], given)
-    probs, factor = _speak(model, witnesses, cosines, share, single=np.ndim(web_labels) == 1)
+    model, posterior = _estimate(sample, cosines[rows], share[rows], given)
+    own = np.zeros(cosines.shape, np.float32)
+    own[rows] = posterior
+    single = np.ndim(web_labels) == 1
+    probs, factor = _speak(model, witnesses, cosines, share, own, single=single)
     whole = Evidence(
         np.zeros(shape, np.float32),
         np.ones(shape, np.float32),
@@ -151,14 +154,25 @@ class _Model:
     sharpness: float
     trust: float
     background: Doubles  # how much texts speak of each class on average
-    confusion: Doubles  # P(web label | class), a row a class
+    counts: Doubles  # images of each class (rows) that each web label found
     web_prior: Doubles  # P(web label)
 
-    def log_web(self, share: csr_array) -> Doubles:
-        """Return the log of how much likelier the web labels of each row are under each class."""
-        usual = share @ self.web_prior
-        likelihood = (share @ self.confusion.T) / np.where(usual > 0, usual, 1)[:, None]
-        return np.log(np.where(usual[:, None] > 0, likelihood, 1))
+    @property
+    def confusion(self) -> Doubles:
+        """P(web label | class), a row a class."""
+        return self.counts / self.counts.sum(axis=1, keepdims=True)
+
+    def log_web(self, share: csr_array, own: Floats) -> Doubles:
+        """Return the log of how much likelier the web labels of each row are under each class.
+
+        `own` is what each row itself added to the counts. It is taken out again: otherwise, in a
+        small crawl, a wrong text would count its own image as proof that such images exist.
+        """
+        found = share @ self.counts.T
+        added = own * (share.power(2) @ self.counts.T) / np.maximum(found, SMALLEST)
+        others = np.maximum(found - added, SMALLEST) / (self.counts.sum(axis=1) - own)
+        usual = (share @ self.web_prior)[:, None]
+        return np.log(np.where(usual > 0, others / np.where(usual > 0, usual, 1), 1))
 
     def text_factor(self, cosines: Floats) -> Doubles:
         """Return the bracket of the formula; one where there is no text (NaN)."""
@@ -204,25 +218,29 @@ def _log_share(probs: Floats) -> Doubles:
 
 def _estimate(
     witnesses: list[Doubles], cosines: Floats, share: csr_array, given: NDArray[np.intp]
-) -> _Model:
-    """Find the numbers under which the texts are least surprising, by turns with the confusion."""
+) -> tuple[_Model, Doubles]:
+    """Find the numbers under which the texts are least surprising, by turns with the counts.
+
+    Returns them with the class probabilities that the counts were made of.
+    """
     web_prior = np.asarray(share.mean(axis=0)) + SMALLEST
     model = _Model(
         weights=np.array([1.0, *[0.0] * (len(witnesses) - 1), 1.0]),
         sharpness=20.0,
         trust=0.9,
         background=np.full(len(given), 1 / len(given)),
-        confusion=0.7 * np.eye(share.shape[1])[given] + 0.3 * web_prior,
+        counts=0.7 * np.eye(share.shape[1])[given] + 0.3 * web_prior,
         web_prior=web_prior,
     )
+    posterior = np.zeros(cosines.shape)
     for _ in range(ROUNDS):
-        channels = [*witnesses, model.log_web(share)]
+        channels = [*witnesses, model.log_web(share, posterior)]
         model = _least_surprise(model, channels, cosines)
         prior = softmax(_weighted(model.weights, channels), axis=1)
         posterior = prior * model.text_factor(cosines)
         posterior /= posterior.sum(axis=1, keepdims=True)
-        model = dataclasses.replace(model, confusion=_confusion(model, posterior, share))
-    return model
+        model = dataclasses.replace(model, counts=_count(model, posterior, share))
+    return model, posterior
 
 
 def _weighted(weights: Doubles, channels: list[Doubles]) -> Doubles:
@@ -234,7 +252,7 @@ def _weighted(weights: Doubles, channels: list[Doubles]) -> Doubles:
 
 
 def _least_surprise(model: _Model, channels: list[Doubles], cosines: Floats) -> _Model:
-    """Fit weights, sharpness and trust to the texts, the confusion held."""
+    """Fit weights, sharpness and trust to the texts, the counts held."""
     n_weights = len(channels)
     start = np.array([*model.weights, model.sharpness, logit(model.trust)])
     bounds = [(0, 10)] * n_weights + [(0, 200), (-7, 7)]
@@ -291,15 +309,20 @@ def _surprise(x: Doubles, channels: list[Doubles], cosines: Floats) -> tuple[flo
     return float(loss) / len(total), np.array(slopes) / len(total)
 
 
-def _confusion(model: _Model, posterior: Doubles, share: csr_array) -> Doubles:
-    """Re-estimate ``P(web label | class)``, a little smoothed toward how common labels are."""
+def _count(model: _Model, posterior: Doubles, share: csr_array) -> Doubles:
+    """Count the images of each class by web label, a little smoothed by how common labels are."""
     likelihood = np.maximum(share @ model.confusion.T, SMALLEST)
-    counts = model.confusion * ((posterior / likelihood).T @ share) + model.web_prior
-    return counts / counts.sum(axis=1, keepdims=True)
+    return model.confusion * ((posterior / likelihood).T @ share) + model.web_prior
 
 
 def _speak(
-    model: _Model, witnesses: list[Floats], cosines: Floats, share: csr_array, *, single: bool
+    model: _Model,
+    witnesses: list[Floats],
+    cosines: Floats,
+    share: csr_array,
+    own: Floats,
+    *,
+    single: bool,
 ) -> tuple[Floats, Floats]:
     """Apply the formula to every image, in blocks."""
     probs = np.empty(cosines.shape, np.float32)
@@ -309,7 +332,7 @@ def _speak(
         rows = slice(start, start + block)
         factor = model.text_factor(cosines[rows])
         told = [_log_share(w[rows]) if single else _log_odds(w[rows]) for w in witnesses]
-        total = _weighted(model.weights, [*told, model.log_web(share[rows])])
+        total = _weighted(model.weights, [*told, model.log_web(share[rows], own[rows])])
         total += np.log(np.maximum(factor, SMALLEST))
         probs[rows] = softmax(total, axis=1) if single else expit(total)
         factors[rows] = factor
