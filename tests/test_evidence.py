@@ -8,7 +8,7 @@ from scipy.optimize import check_grad
 
 import vsgraph
 from conftest import make_two_senses
-from vsgraph import evidence
+from vsgraph import evidence, witnesses
 
 
 def weighed(crawl, cnn=None):
@@ -39,7 +39,7 @@ def test_the_gradient_of_the_surprise_is_right(seed, n_channels):
     x = np.append(random.uniform(0, 2, n_channels), [random.uniform(1, 10), random.normal()])
     given = (channels, cosines)
     error = check_grad(
-        lambda x: evidence._surprise(x, *given)[0], lambda x: evidence._surprise(x, *given)[1], x
+        lambda x: witnesses.surprise(x, *given)[0], lambda x: witnesses.surprise(x, *given)[1], x
     )
     assert error < 1e-5
 
@@ -52,7 +52,7 @@ def test_the_surprise_is_the_formula_of_the_module():
     expected = -np.log(trust * (prior * told / background).sum() + 1 - trust)
     channels = [np.log(prior)[None], np.zeros((1, 2))]
     x = np.array([1.0, 1.0, 2.0, np.log(trust / (1 - trust))])
-    value, _ = evidence._surprise(x, channels, np.array([[0.5, 1.0]]))
+    value, _ = witnesses.surprise(x, channels, np.array([[0.5, 1.0]]))
     assert value == pytest.approx(expected)
 
 

@@ -8,21 +8,21 @@ Four witnesses speak of the class ``c`` of image ``i``, and none is believed bli
   estimated from the crawl itself: it says that half of what 'orange' finds is no fruit.
 - ``R(c)`` is how much more the text speaks of class ``c`` than texts of the crawl do on average:
   a softmax of its cosines to all label meanings, with sharpness ``s``.
-- ``r`` is the share of texts that belong to their image. Where a text may be another image's, no
-  text, however sharp, can outweigh the rest by more than about ``r / (1 - r)``.
-  Without text the bracket is one.
+- ``r`` is the share of texts that belong to their image. Where a text may be another image's, a
+  class that it does not mention loses at most the factor ``1 - r``, so that a wrong text cannot
+  rule out the right class. Without text the bracket is one.
 
 The weights ``a, b, e``, the sharpness ``s`` and the trust ``r`` are not chosen: they are those
 under which the texts are the least surprising, given everything else known of their images. So a
 CNN that merely repeats the web labels it was trained on gets little weight, an overconfident
-graph is toned down, and text that is noise is left out. No human label is used.
+graph is toned down, and text that is noise is left out. No human label is used. How they are
+found stands in :mod:`vsgraph.witnesses`.
 """
 
 import dataclasses
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 from scipy.sparse import csr_array, diags_array
 from scipy.special import expit, logit, softmax
 
@@ -35,15 +35,11 @@ from vsgraph.checks import (
     filled_rows,
     unit_rows,
 )
+from vsgraph.witnesses import SMALLEST, Doubles, Model, estimate, weighted
 
-ROUNDS = 8
 SAMPLE_CELLS = 2**24  # texts times classes that the weights are estimated from
 BLOCK_CELLS = 2**22
-PRIOR_TEXTS = 30  # what the usual weights count for, so that a small crawl cannot stray far
-SMALLEST = 1e-9
 MIN_TEXTS_PER_CLASS = 2
-
-Doubles = NDArray[np.float64]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -130,7 +126,7 @@ def weigh_evidence(
     share = csr_array(diags_array(1 / np.maximum(np.diff(labels.indptr), 1)) @ labels)
     rows = _sample_rows(has_text, n_classes=len(given))
     sample = [_log_share(witness[rows]) for witness in witnesses]
-    model, posterior = _estimate(sample, cosines[rows], share[rows], given)
+    model, posterior = estimate(sample, cosines[rows], share[rows], given)
     own = np.zeros(cosines.shape, np.float32)
     own[rows] = posterior
     single = np.ndim(web_labels) == 1
@@ -144,51 +140,6 @@ def weigh_evidence(
     whole.probs[:, given], whole.text_factor[:, given] = probs, factor
     whole.confusion[given] = model.confusion
     return whole
-
-
-@dataclasses.dataclass(frozen=True)
-class _Model:
-    """The estimated numbers of the module's formula."""
-
-    weights: Doubles  # of the graph, of the CNN if there is one, of the web label
-    sharpness: float
-    trust: float
-    background: Doubles  # how much texts speak of each class on average
-    counts: Doubles  # images of each class (rows) that each web label found
-    web_prior: Doubles  # P(web label)
-
-    @property
-    def confusion(self) -> Doubles:
-        """P(web label | class), a row a class."""
-        return self.counts / self.counts.sum(axis=1, keepdims=True)
-
-    def log_web(self, share: csr_array, own: Floats) -> Doubles:
-        """Return the log of how much likelier the web labels of each row are under each class.
-
-        `own` is what each row itself added to the counts. It is taken out again: otherwise, in a
-        small crawl, a wrong text would count its own image as proof that such images exist.
-        """
-        found = share @ self.counts.T
-        added = own * (share.power(2) @ self.counts.T) / np.maximum(found, SMALLEST)
-        others = np.maximum(found - added, SMALLEST) / (self.counts.sum(axis=1) - own)
-        usual = (share @ self.web_prior)[:, None]
-        return np.log(np.where(usual > 0, others / np.where(usual > 0, usual, 1), 1))
-
-    def text_factor(self, cosines: Floats) -> Doubles:
-        """Return the bracket of the formula; one where there is no text (NaN)."""
-        told = softmax(self.sharpness * cosines, axis=1) / self.background
-        return np.where(np.isnan(told), 1, self.trust * told + 1 - self.trust)
-
-    def summary(self) -> dict[str, float]:
-        """Return the numbers that a user may want to see."""
-        graph, *cnn, web = self.weights.tolist()
-        return {
-            "graph": graph,
-            "cnn": cnn[0] if cnn else 0.0,
-            "web": web,
-            "sharpness": self.sharpness,
-            "trust": self.trust,
-        }
 
 
 def _centered_cosines(text: Floats, meaning: Floats, has_text: NDArray[np.bool_]) -> Floats:
@@ -216,107 +167,8 @@ def _log_share(probs: Floats) -> Doubles:
     return np.log(np.maximum(share, SMALLEST))
 
 
-def _estimate(
-    witnesses: list[Doubles], cosines: Floats, share: csr_array, given: NDArray[np.intp]
-) -> tuple[_Model, Doubles]:
-    """Find the numbers under which the texts are least surprising, by turns with the counts.
-
-    Returns them with the class probabilities that the counts were made of.
-    """
-    web_prior = np.asarray(share.mean(axis=0)) + SMALLEST
-    model = _Model(
-        weights=np.array([1.0, *[0.0] * (len(witnesses) - 1), 1.0]),
-        sharpness=20.0,
-        trust=0.9,
-        background=np.full(len(given), 1 / len(given)),
-        counts=0.7 * np.eye(share.shape[1])[given] + 0.3 * web_prior,
-        web_prior=web_prior,
-    )
-    posterior = np.zeros(cosines.shape)
-    for _ in range(ROUNDS):
-        channels = [*witnesses, model.log_web(share, posterior)]
-        model = _least_surprise(model, channels, cosines)
-        prior = softmax(_weighted(model.weights, channels), axis=1)
-        posterior = prior * model.text_factor(cosines)
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        model = dataclasses.replace(model, counts=_count(model, posterior, share))
-    return model, posterior
-
-
-def _weighted(weights: Doubles, channels: list[Doubles]) -> Doubles:
-    """Return the weighted sum of the channels."""
-    return sum(
-        (weight * channel for weight, channel in zip(weights, channels, strict=True)),
-        np.zeros_like(channels[0]),
-    )
-
-
-def _least_surprise(model: _Model, channels: list[Doubles], cosines: Floats) -> _Model:
-    """Fit weights, sharpness and trust to the texts, the counts held."""
-    n_weights = len(channels)
-    start = np.array([*model.weights, model.sharpness, logit(model.trust)])
-    bounds = [(0, 10)] * n_weights + [(0, 200), (-7, 7)]
-    x = minimize(
-        _surprise,
-        start,
-        args=(channels, cosines),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-    ).x
-    return dataclasses.replace(
-        model,
-        weights=x[:n_weights],
-        sharpness=float(x[-2]),
-        trust=float(expit(x[-1])),
-        background=_background(softmax(x[-2] * cosines, axis=1)),
-    )
-
-
-def _background(told: Doubles) -> Doubles:
-    """Return how much texts speak of each class on average, as if one more spoke of all."""
-    return (told.sum(axis=0) + 1 / told.shape[1]) / (len(told) + 1)
-
-
-def _surprise(x: Doubles, channels: list[Doubles], cosines: Floats) -> tuple[float, Doubles]:
-    """Return how surprising the texts are given all else, a text on average, and its gradient.
-
-    `x` holds the channels' weights, the sharpness and the log odds of the trust. A prior
-    worth some texts draws the weights to 1 (graph, web label) and 0 (CNN) where texts are few.
-    """
-    weights, sharpness, trust = x[:-2], x[-2], expit(x[-1])
-    prior = softmax(_weighted(weights, channels), axis=1)
-    told = softmax(sharpness * cosines, axis=1)
-    background = _background(told)
-    joint = prior * told / background
-    informed = joint.sum(axis=1)
-    total = trust * informed + 1 - trust
-    belongs = trust * informed / total  # probability that the text is this image's own
-    within = joint / informed[:, None]
-    moved = belongs[:, None] * (within - prior)
-    sharper = told * (cosines - (told * cosines).sum(axis=1, keepdims=True))
-    drift = (belongs @ within) @ (sharper.sum(axis=0) / (background * (len(told) + 1)))
-    away = weights - np.array([1.0, *[0.0] * (len(channels) - 2), 1.0])
-    slopes = [
-        *(
-            PRIOR_TEXTS * pull - (moved * channel).sum()
-            for pull, channel in zip(away, channels, strict=True)
-        ),
-        -(belongs * ((within - told) * cosines).sum(axis=1)).sum() + drift,
-        -(belongs - trust).sum(),
-    ]
-    loss = 0.5 * PRIOR_TEXTS * (away**2).sum() - np.log(total).sum()
-    return float(loss) / len(total), np.array(slopes) / len(total)
-
-
-def _count(model: _Model, posterior: Doubles, share: csr_array) -> Doubles:
-    """Count the images of each class by web label, a little smoothed by how common labels are."""
-    likelihood = np.maximum(share @ model.confusion.T, SMALLEST)
-    return model.confusion * ((posterior / likelihood).T @ share) + model.web_prior
-
-
 def _speak(
-    model: _Model,
+    model: Model,
     witnesses: list[Floats],
     cosines: Floats,
     share: csr_array,
@@ -332,7 +184,7 @@ def _speak(
         rows = slice(start, start + block)
         factor = model.text_factor(cosines[rows])
         told = [_log_share(w[rows]) if single else _log_odds(w[rows]) for w in witnesses]
-        total = _weighted(model.weights, [*told, model.log_web(share[rows], own[rows])])
+        total = weighted(model.weights, [*told, model.log_web(share[rows], own[rows])])
         total += np.log(np.maximum(factor, SMALLEST))
         probs[rows] = softmax(total, axis=1) if single else expit(total)
         factors[rows] = factor
