@@ -1,6 +1,7 @@
 """Algorithm 1: arrays in, corrected labels out."""
 
 import dataclasses
+import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +21,7 @@ from vsgraph.checks import (
     filled_rows,
 )
 from vsgraph.correction import Correction
-from vsgraph.decisions import decide
+from vsgraph.decisions import Decisions, decide
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.evidence import Evidence, weigh_evidence
 from vsgraph.fusion import fuse
@@ -101,31 +102,20 @@ def correct(
         if graph is None
         else adopt_graph(graph, n_images=len(given.visual))
     )
-    smoothed = smooth_text(
-        given.text, adjacency, self_weight=settings.self_weight, form=settings.form
+    smooth = functools.partial(
+        smooth_text, adjacency=adjacency, self_weight=settings.self_weight, form=settings.form
     )
+    smoothed = smooth(given.text)
     match = text_match(smoothed, given.meaning, given.web_labels)
     anchors = select_anchors(match, per_class=settings.anchors_per_class, sources=sources)
-    has_anchors = np.bincount(anchors.classes, minlength=len(names)) > 0
     _warn_of_thin_classes(names, anchors, match, settings.anchors_per_class)
     gnn_probs, anchors = label_in_rounds(
         given.visual, adjacency, anchors, given.web_labels,
         n_classes=len(names), settings=settings, progress=progress,
     )  # fmt: skip
     final_probs, evidence = _final_probs(given, gnn_probs, settings)
-    around = smoothed + smooth_text(
-        smoothed, adjacency, self_weight=settings.self_weight, form=settings.form
-    )
-    likeliest = final_probs.argmax(axis=1)
-    own, near = (
-        text_nearness(text, given.meaning, likeliest, anchors) for text in (given.text, around)
-    )
-    far = far_from_all(gnn_probs, final_probs, own, near, settings=settings)
-    silent = ~filled_rows(given.visual) & ~filled_rows(given.text)
-    chosen = decide(
-        final_probs, given.web_labels,
-        far=far, has_anchors=has_anchors, silent=silent, settings=settings,
-    )  # fmt: skip
+    around = smoothed + smooth(smoothed)
+    chosen = _decide(given, around, anchors, gnn_probs, final_probs, settings)
     return Correction(
         class_names=names,
         web_labels=given.web_labels,
@@ -204,6 +194,29 @@ def _final_probs(
         confidence_threshold=settings.confidence_threshold, gnn_weight=settings.gnn_weight,
     )  # fmt: skip
     return fused, None
+
+
+def _decide(
+    given: _Given,
+    around: Floats,
+    anchors: Anchors,
+    gnn_probs: Floats,
+    final_probs: Floats,
+    settings: Settings,
+) -> Decisions:
+    """Keep, relabel or reject; `around` is the text within two steps on the graph."""
+    likeliest = final_probs.argmax(axis=1)
+    own, near = (
+        text_nearness(text, given.meaning, likeliest, anchors) for text in (given.text, around)
+    )
+    return decide(
+        final_probs,
+        given.web_labels,
+        far=far_from_all(gnn_probs, final_probs, own, near, settings=settings),
+        has_anchors=np.bincount(anchors.classes, minlength=len(given.meaning)) > 0,
+        silent=~filled_rows(given.visual) & ~filled_rows(given.text),
+        settings=settings,
+    )
 
 
 def _check_names(class_names: Sequence[str] | None, *, n_classes: int) -> tuple[str, ...]:
