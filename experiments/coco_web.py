@@ -97,12 +97,14 @@ def text_rows(data: CocoWeb, vectors: Vectors, text: Array) -> list[Row]:
     m50 = run(dataclasses.replace(PAPER, anchors_per_class=50), in_sample)
     sure = m50.gnn_probs.max(axis=1) >= PAPER.confidence_threshold
     kept = np.where(sure, m50.gnn_probs.argmax(axis=1), data.web_labels)
+    raw = run(dataclasses.replace(PAPER, anchors_per_class=50, unit_features=False), in_sample)
     product = m50.final_probs * softmax(cosines / 0.05, axis=1)
     rows = [
         Row("text alone: nearest label meaning", cosines.argmax(axis=1), cosines[own]),
         final_row("p_f printed, m = 10", printed, own),
         final_row("p_f released, m = 10", m10, own),
         final_row("p_f released, m = 50", m50, own),
+        final_row("the same, features not scaled to unit length", raw, own),
         Row("p_g of it where >= 0.7, else web label", kept, m50.gnn_probs[own]),
         Row("p_f of it x softmax(cos / 0.05)", product.argmax(axis=1), product[own]),
     ]
@@ -112,6 +114,8 @@ def text_rows(data: CocoWeb, vectors: Vectors, text: Array) -> list[Row]:
         ("**vsgraph default, p_c out of fold**", out_of_fold),
     ):
         rows.append(final_row(name, run(Settings(), cnn), own))
+    weak = run(Settings(weight_decay=1e-6), out_of_fold)
+    rows.append(final_row("the same with the paper's weight decay, 1e-6", weak, own))
     return rows
 
 

@@ -281,11 +281,12 @@ class Correction:
 
 def _needed() -> set[str]:
     """Return the names of the arrays that no record is without."""
-    always = {"web_labels", "final_labels", "decisions", "rules", "final_probs", "gnn_probs"}
+    always = set(_ARRAYS) - _OPTIONAL
     sparse = {f"{name}_{part}" for name in _SPARSE for part in _CSR_PARTS}
     return always | sparse | {f"anchor_{name}" for name in _ANCHOR_FIELDS}
 
 
+_OPTIONAL = {"cnn_probs", "text_factor", "confusion"}
 _SPARSE = ("text_match", "adjacency")
 _CSR_PARTS = ("data", "indices", "indptr")
 _ANCHOR_FIELDS = tuple(field.name for field in dataclasses.fields(Anchors))

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from vsgraph.correct import correct
 from vsgraph.correction import Correction
-from vsgraph.errors import InputError
 from vsgraph.made_up import MadeUpCrawl, make_crawl, picture_features, text_vectors
 from vsgraph.report import write_report
 from vsgraph.settings import Settings
+from vsgraph.storage import refuse_file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +54,7 @@ def run_demo(folder: Path, *, overwrite: bool = False, progress: bool = False) -
     result : DemoResult
         With accuracy before and after, since the truth of a made-up crawl is known.
     """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; choose the name of a folder")
+    refuse_file(folder)
     crawl = make_crawl()
     features = picture_features(crawl.pictures)
     texts, meanings = text_vectors(crawl.titles, crawl.descriptions)

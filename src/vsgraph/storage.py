@@ -17,11 +17,16 @@ RECORD = "record.json"
 FORMAT = "vsgraph-1"
 
 
+def refuse_file(folder: Path) -> None:
+    """Refuse a name that is a file's where a folder is meant."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; choose the name of a folder")
+
+
 @contextmanager
 def new_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Give a temporary folder that takes the final name when the block ends without an error."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; choose the name of a folder")
+    refuse_file(folder)
     if folder.exists() and not overwrite:
         raise InputError(f"{folder} exists already; choose another folder, or say overwrite")
     if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
