@@ -47,5 +47,5 @@ $(BASE): pyproject.toml constraints.txt | $(VENV)/bin/python
 	touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[images,table]' --group dev
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[images,scale,table]' --group dev
 	touch $@ $(BASE)

@@ -15,7 +15,6 @@ import numpy as np
 
 import vsgraph
 from vsgraph.checks import unit_rows
-from vsgraph.sgc import scores
 
 CLASSES, DIMS, TEXT_DIMS = 50, 256, 96
 

@@ -164,7 +164,8 @@ def test_negative_cosines_isolate_nodes_without_harm():
 
 def test_duplicate_images_are_neighbors_of_weight_one_and_ties_go_by_row():
     same = np.tile([[0.3, 0.4, 0.5]], (6, 1))
-    neighbors, cosines = vsgraph.nearest_neighbors(same, n_neighbors=2)
+    found = vsgraph.nearest_neighbors(same, n_neighbors=2)
+    neighbors, cosines = found.rows, found.similarities
     assert neighbors.tolist() == [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1], [0, 1]]
     np.testing.assert_allclose(cosines, 1)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import vsgraph
-from vsgraph import Correction, InputError, MissingExtraError
+from vsgraph import Correction, InputError, MissingExtraError, TopScores
 
 
 def same(a, b):
@@ -19,6 +19,9 @@ def same(a, b):
                 np.testing.assert_array_equal(getattr(x, part), getattr(y, part))
         elif field.name in {"adjacency", "text_match"}:
             np.testing.assert_array_equal(x.toarray(), y.toarray())
+        elif isinstance(x, TopScores):
+            for part in ("classes", "values", "rest"):
+                np.testing.assert_array_equal(getattr(x, part), getattr(y, part))
         elif isinstance(x, np.ndarray):
             np.testing.assert_array_equal(x, y)
         else:
@@ -44,7 +47,7 @@ def test_no_file_of_a_record_is_a_pickle(corrected, tmp_path):
     corrected.save(tmp_path / "run")
     for path in (tmp_path / "run").glob("*.npy"):
         assert np.load(path, allow_pickle=False).dtype != object
-    assert json.loads((tmp_path / "run" / "record.json").read_text())["format"] == "vsgraph-1"
+    assert json.loads((tmp_path / "run" / "record.json").read_text())["format"] == "vsgraph-2"
 
 
 def test_an_existing_folder_is_never_overwritten_unasked(corrected, tmp_path):
@@ -79,7 +82,7 @@ def test_a_folder_that_is_no_record_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"holds no readable record\.json"):
         Correction.load(tmp_path)
     (tmp_path / "record.json").write_text('{"format": "other"}')
-    with pytest.raises(InputError, match="is not in the format vsgraph-1"):
+    with pytest.raises(InputError, match="is not in the format vsgraph-2"):
         Correction.load(tmp_path)
 
 
@@ -92,8 +95,8 @@ def test_a_pickle_among_the_arrays_is_refused(corrected, tmp_path):
 
 def test_a_record_that_lacks_a_file_is_refused_by_name(corrected, tmp_path):
     corrected.save(tmp_path / "run")
-    (tmp_path / "run" / "gnn_probs.npy").unlink()
-    with pytest.raises(InputError, match=r"lacks gnn_probs; save the correction again"):
+    (tmp_path / "run" / "gnn_probs_rest.npy").unlink()
+    with pytest.raises(InputError, match=r"lacks gnn_probs_rest; save the correction again"):
         Correction.load(tmp_path / "run")
 
 

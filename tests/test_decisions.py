@@ -81,7 +81,8 @@ def test_an_image_of_which_nothing_is_known_keeps_its_labels():
 def test_nearness_is_measured_by_the_anchors_of_the_class():
     text = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [0.6, 0.8], [0.0, 0.0]])
     anchors = Anchors(np.array([0, 1, 4]), np.array([0, 0, 0]), np.ones(3))
-    near = vsgraph.text_nearness(text, np.eye(2), np.array([0, 0, 0, 1, 0]), anchors)
+    typical = vsgraph.typical_match(text[anchors.rows], np.eye(2), anchors)
+    near = vsgraph.text_nearness(text, np.eye(2), np.array([0, 0, 0, 1, 0]), typical)
     np.testing.assert_allclose(near[:3], np.array([1, 0.8, 0]) / 0.9)
     assert np.isnan(near[3:]).all()
 

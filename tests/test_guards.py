@@ -16,7 +16,7 @@ HOMES = {
     1: "visual_graph",
     4: "smooth_text",
     5: "select_anchors",
-    6: "scores",
+    6: "__getitem__",
     7: "anchor_loss",
     8: "fuse",
 }
@@ -107,7 +107,7 @@ def test_make_targets_in_the_readme_exist():
 def test_the_base_install_is_light():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {re.split(r"[<>=\[ ]", spec)[0] for spec in project["dependencies"]}
-    assert names == {"numpy", "scipy", "click", "tqdm"}
+    assert names == {"numpy", "scipy", "click", "tqdm", "threadpoolctl"}
 
 
 def test_the_results_in_the_readme_are_those_of_the_command():

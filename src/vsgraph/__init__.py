@@ -9,11 +9,12 @@ from vsgraph.evidence import Evidence, weigh_evidence
 from vsgraph.explanation import Explanation, Link
 from vsgraph.fusion import fuse, soft_labels
 from vsgraph.graph import adopt_graph, propagation_matrix, visual_graph
-from vsgraph.neighbors import nearest_neighbors
-from vsgraph.openset import far_from_all, text_nearness
+from vsgraph.neighbors import Neighbors, nearest_neighbors
+from vsgraph.openset import far_from_all, text_nearness, typical_match
 from vsgraph.progressive import grow_anchors, label_in_rounds
 from vsgraph.settings import Settings
-from vsgraph.sgc import label_by_graph
+from vsgraph.sgc import Network, label_by_graph
+from vsgraph.topscores import TopScores
 
 __version__ = "0.1.0"
 
@@ -27,8 +28,11 @@ __all__ = [
     "InputError",
     "Link",
     "MissingExtraError",
+    "Neighbors",
+    "Network",
     "Rule",
     "Settings",
+    "TopScores",
     "VSGraphError",
     "VSGraphWarning",
     "adopt_graph",
@@ -46,6 +50,7 @@ __all__ = [
     "soft_labels",
     "text_match",
     "text_nearness",
+    "typical_match",
     "visual_graph",
     "weigh_evidence",
 ]

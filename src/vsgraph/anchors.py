@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
+from vsgraph.blocks import as_floats, in_threads, row_blocks
 from vsgraph.checks import (
     Floats,
     check_at_least,
@@ -17,7 +18,7 @@ from vsgraph.checks import (
     unit_rows,
 )
 from vsgraph.errors import InputError
-from vsgraph.graph import propagation_matrix
+from vsgraph.graph import propagate, propagation_matrix
 from vsgraph.settings import Form
 
 
@@ -49,7 +50,12 @@ class Anchors:
 
 
 def smooth_text(
-    text_embeddings: ArrayLike, adjacency: csr_array, *, self_weight: float, form: Form
+    text_embeddings: ArrayLike,
+    adjacency: csr_array,
+    *,
+    self_weight: float,
+    form: Form,
+    progress: bool = False,
 ) -> Floats:
     """Mix every image's text with that of the images that look like it (Eq. 4).
 
@@ -65,11 +71,13 @@ def smooth_text(
         ``w`` in the paper: how much of the image's own text stays.
     form : {'released', 'printed'}
         Which operator, see :func:`propagation_matrix`.
+    progress : bool
+        Show a progress bar.
 
     Returns
     -------
     smoothed_text : array of shape (n_images, n_dims)
-        ``t-hat`` in the paper; zero where no neighbor has text.
+        ``t-hat`` in the paper, in the type of the text; zero where no neighbor has text.
 
     Examples
     --------
@@ -78,9 +86,11 @@ def smooth_text(
     [[0.0, 2.0], [1.0, 0.0]]
     """
     text = check_matrix(
-        "text_embeddings", text_embeddings, n_rows=adjacency.shape[0], nan_rows_are_missing=True
-    )
-    return propagation_matrix(adjacency, self_weight=self_weight, form=form) @ text
+        "text_embeddings", text_embeddings, n_rows=adjacency.shape[0],
+        nan_rows_are_missing=True, keep_half=True,
+    )  # fmt: skip
+    operator = propagation_matrix(adjacency, self_weight=self_weight, form=form)
+    return propagate(operator, text, progress=progress)
 
 
 def text_match(
@@ -108,11 +118,20 @@ def text_match(
     [1.0, nan]
     """
     meaning = unit_rows(check_meanings("label_embeddings", label_embeddings))
-    text = unit_rows(check_matrix("smoothed_text", smoothed_text, n_columns=meaning.shape[1]))
+    text = check_matrix("smoothed_text", smoothed_text, n_columns=meaning.shape[1], keep_half=True)
     labels = check_labels("web_labels", web_labels, n_rows=len(text), n_classes=len(meaning))
-    rows = np.repeat(np.arange(len(text)), np.diff(labels.indptr))
-    cosines = np.einsum("ij,ij->i", text[rows], meaning[labels.indices])
-    cosines[~filled_rows(text)[rows]] = np.nan
+
+    def match_of(rows: slice) -> Floats:
+        unit = unit_rows(as_floats(np.asarray(text[rows])))
+        starts = labels.indptr[rows.start : rows.stop + 1]
+        owner = np.repeat(np.arange(len(unit)), np.diff(starts))
+        classes = labels.indices[starts[0] : starts[-1]]
+        cosines: Floats = np.einsum("ij,ij->i", unit[owner], meaning[classes])
+        cosines[~filled_rows(unit)[owner]] = np.nan
+        return cosines
+
+    blocks = row_blocks(len(text), row_bytes=8 * text.shape[1])
+    cosines = np.concatenate(list(in_threads(match_of, blocks)))
     return csr_array((cosines, labels.indices, labels.indptr), shape=labels.shape)
 
 

@@ -7,6 +7,7 @@ offending rows and what to do.
 
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from scipy.sparse import csr_array, issparse
 from vsgraph.errors import InputError
 
 Floats = NDArray[np.floating[Any]]
+
+BLOCK_CELLS = 2**22
+ROUNDING_OF_HALF = 1e-3
 
 
 def name_rows(mask: NDArray[np.bool_], *, shown: int = 5) -> str:
@@ -39,12 +43,14 @@ def check_matrix(
     n_rows: int | None = None,
     n_columns: int | None = None,
     nan_rows_are_missing: bool = False,
+    keep_half: bool = False,
 ) -> Floats:
     """Return a finite 2-d float array; fp16 and integers become float32 and float64.
 
     With `nan_rows_are_missing`, a row of nothing but NaN stands for "not there" and becomes zero.
+    With `keep_half`, fp16 stays as it is, for code that reads blocks.
     """
-    array = _as_floats(name, value)
+    array = _as_floats(name, value, keep_half=keep_half)
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(f"{name} must be a non-empty 2-d array, got shape {array.shape}")
     if n_rows is not None and len(array) != n_rows:
@@ -54,7 +60,7 @@ def check_matrix(
             f"{name} must have {n_columns} columns, got {array.shape[1]}; columns are classes in "
             "probabilities, and dimensions of the same encoder in texts and labels"
         )
-    bad: NDArray[np.bool_] = np.asarray(~np.isfinite(array).all(axis=1))
+    bad = ~_rows_where(array, lambda block: np.isfinite(block).all(axis=1))
     if nan_rows_are_missing and bad.any():
         missing: NDArray[np.bool_] = np.asarray(np.isnan(array).all(axis=1))
         array = np.where(missing[:, None], np.zeros((), array.dtype), array)
@@ -67,7 +73,17 @@ def check_matrix(
     return array
 
 
-def _as_floats(name: str, value: ArrayLike) -> Floats:
+def _rows_where(array: Floats, holds: Callable[[Floats], Any]) -> NDArray[np.bool_]:
+    """Return for which rows something holds, asked a block at a time."""
+    answer = np.empty(len(array), bool)
+    block = max(1, BLOCK_CELLS // array.shape[1])
+    for start in range(0, len(array), block):
+        rows = slice(start, start + block)
+        answer[rows] = holds(array[rows])
+    return answer
+
+
+def _as_floats(name: str, value: ArrayLike, *, keep_half: bool) -> Floats:
     """Return `value` as a float32 or float64 array, copying only where the type must change."""
     try:
         array = np.asarray(value)
@@ -77,7 +93,7 @@ def _as_floats(name: str, value: ArrayLike) -> Floats:
         raise InputError(f"{name} must be an array of numbers, got {array.dtype}")
     if array.dtype.kind != "f":
         return array.astype(np.float64)
-    return array.astype(np.float32) if array.dtype.itemsize < 4 else array
+    return array.astype(np.float32) if array.dtype.itemsize < 4 and not keep_half else array
 
 
 def check_meanings(name: str, value: ArrayLike) -> Floats:
@@ -100,10 +116,13 @@ def check_vector(name: str, value: ArrayLike, *, length: int, dtype: type[Any]) 
     return vector
 
 
-def check_probs(name: str, value: ArrayLike, *, shape: tuple[int, int]) -> Floats:
+def check_probs(
+    name: str, value: ArrayLike, *, shape: tuple[int, int], keep_half: bool = False
+) -> Floats:
     """Return a float array of the given shape with every value in 0..1."""
-    probs = check_matrix(name, value, n_rows=shape[0], n_columns=shape[1])
-    bad: NDArray[np.bool_] = np.asarray(((probs < 0) | (probs > 1 + 1e-6)).any(axis=1))
+    probs = check_matrix(name, value, n_rows=shape[0], n_columns=shape[1], keep_half=keep_half)
+    most = 1 + (ROUNDING_OF_HALF if probs.dtype.itemsize < 4 else 1e-6)
+    bad = ~_rows_where(probs, lambda block: ((block >= 0) & (block <= most)).all(axis=1))
     if bad.any():
         raise InputError(
             f"{name} must be probabilities between 0 and 1, but not so in {name_rows(bad)}; "

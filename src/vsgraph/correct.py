@@ -1,16 +1,15 @@
 """Algorithm 1: arrays in, corrected labels out."""
 
-import dataclasses
 import functools
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.anchors import Anchors, select_anchors, smooth_text, text_match
+from vsgraph.blocks import filled, in_threads
 from vsgraph.checks import (
     Floats,
     check_labels,
@@ -18,17 +17,17 @@ from vsgraph.checks import (
     check_meanings,
     check_probs,
     check_vector,
-    filled_rows,
 )
 from vsgraph.correction import Correction
-from vsgraph.decisions import Decisions, decide
 from vsgraph.errors import InputError, VSGraphWarning
-from vsgraph.evidence import Evidence, weigh_evidence
-from vsgraph.fusion import fuse
-from vsgraph.graph import adopt_graph, visual_graph
-from vsgraph.openset import far_from_all, text_nearness
+from vsgraph.evidence import Weigher, learn_weights
+from vsgraph.graph import adopt_graph, connect
+from vsgraph.judging import Given, Judge
+from vsgraph.neighbors import nearest_neighbors
 from vsgraph.progressive import label_in_rounds
 from vsgraph.settings import Settings
+from vsgraph.sgc import Network
+from vsgraph.topscores import TopScores
 
 
 def correct(
@@ -36,7 +35,7 @@ def correct(
     text_embeddings: ArrayLike,
     label_embeddings: ArrayLike,
     web_labels: ArrayLike | csr_array,
-    cnn_probs: ArrayLike | None = None,
+    cnn_probs: ArrayLike | TopScores | None = None,
     *,
     graph: csr_array | None = None,
     sources: ArrayLike | None = None,
@@ -49,14 +48,15 @@ def correct(
     Parameters
     ----------
     features : array of shape (n_images, n_dims)
-        Visual features, ``s`` in the paper; a row of zeros where an image could not be read.
+        Visual features, ``s`` in the paper; a row of zeros where an image could not be read. These,
+        the texts and `cnn_probs` may be fp16 and mapped from disk: they are read in blocks.
     text_embeddings : array of shape (n_images, n_text_dims)
         Embedded text of each image, ``t``; a row of zeros or NaN where it has none.
     label_embeddings : array of shape (n_classes, n_text_dims)
         Embedded descriptions of the labels, ``l``, from the same encoder.
     web_labels : int array of shape (n_images,) or bool array of shape (n_images, n_classes)
         Labels as crawled, ``y*``; the shape decides between single-label and multi-label.
-    cnn_probs : array of shape (n_images, n_classes), optional
+    cnn_probs : array or TopScores of shape (n_images, n_classes), optional
         What a classifier trained on the web labels says of each image, ``p_c``; best of one that
         did not train on that image. Without it the graph stands alone in Eq. 8.
     graph : csr_array of shape (n_images, n_images), optional
@@ -97,53 +97,43 @@ def correct(
     names = _check_names(class_names, n_classes=len(given.meaning))
     if sources is not None:
         sources = check_vector("sources", sources, length=len(given.visual), dtype=str)
-    adjacency = (
-        visual_graph(given.visual, n_neighbors=settings.n_neighbors, progress=progress)
-        if graph is None
-        else adopt_graph(graph, n_images=len(given.visual))
-    )
+    adjacency, recall = _graph(given.visual, graph, settings, progress=progress)
     smooth = functools.partial(
-        smooth_text, adjacency=adjacency, self_weight=settings.self_weight, form=settings.form
-    )
+        smooth_text, adjacency=adjacency, self_weight=settings.self_weight, form=settings.form,
+        progress=progress,
+    )  # fmt: skip
     smoothed = smooth(given.text)
     match = text_match(smoothed, given.meaning, given.web_labels)
     anchors = select_anchors(match, per_class=settings.anchors_per_class, sources=sources)
     _warn_of_thin_classes(names, anchors, match, settings.anchors_per_class)
-    gnn_probs, anchors = label_in_rounds(
+    network, anchors = label_in_rounds(
         given.visual, adjacency, anchors, given.web_labels,
         n_classes=len(names), settings=settings, progress=progress,
     )  # fmt: skip
-    final_probs, evidence = _final_probs(given, gnn_probs, settings)
-    around = smoothed + smooth(smoothed)
-    chosen = _decide(given, around, anchors, gnn_probs, final_probs, settings)
+    weigher = _weigher(given, network, settings)
+    judge = Judge(given, network, weigher, smoothed, anchors, settings)
+    judged = list(in_threads(judge.block, network.blocks(), title="labels", progress=progress))
+    joined = {
+        name: TopScores.joined(part.scores[name] for part in judged) for name in judged[0].scores
+    }
     return Correction(
         class_names=names,
         web_labels=given.web_labels,
-        final_labels=chosen.final_labels,
-        decisions=chosen.decisions,
-        rules=chosen.rules,
-        final_probs=final_probs,
-        gnn_probs=gnn_probs,
-        cnn_probs=given.cnn,
-        text_factor=evidence.text_factor if evidence else None,
-        confusion=evidence.confusion if evidence else None,
-        evidence_weights=evidence.weights if evidence else {},
+        final_labels=np.concatenate([part.decisions.final_labels for part in judged]),
+        decisions=np.concatenate([part.decisions.decisions for part in judged]),
+        rules=np.concatenate([part.decisions.rules for part in judged]),
+        final_probs=joined["final"],
+        gnn_probs=joined["gnn"],
+        cnn_probs=joined.get("cnn"),
+        text_factor=joined.get("text"),
+        confusion=weigher.confusion if weigher else None,
+        evidence_weights=weigher.model.summary() if weigher else {},
         text_match=match,
         anchors=anchors,
         adjacency=adjacency,
+        graph_recall=recall,
         settings=settings,
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class _Given:
-    """The arguments of a correction, checked."""
-
-    visual: Floats
-    text: Floats
-    meaning: Floats
-    web_labels: NDArray[Any]
-    cnn: Floats | None
 
 
 def _check_inputs(
@@ -151,72 +141,70 @@ def _check_inputs(
     text_embeddings: ArrayLike,
     label_embeddings: ArrayLike,
     web_labels: ArrayLike | csr_array,
-    cnn_probs: ArrayLike | None,
-) -> _Given:
+    cnn_probs: ArrayLike | TopScores | None,
+) -> Given:
     """Check that the arrays fit together."""
-    visual = check_matrix("features", features)
+    visual = check_matrix("features", features, keep_half=True)
     meaning = check_meanings("label_embeddings", label_embeddings)
     text = check_matrix(
         "text_embeddings", text_embeddings, n_rows=len(visual), n_columns=meaning.shape[1],
-        nan_rows_are_missing=True,
+        nan_rows_are_missing=True, keep_half=True,
     )  # fmt: skip
-    if not text.any():
+    if not filled(text).any():
         raise InputError("text_embeddings has no text for any image; anchors are chosen by text")
     shape = (len(visual), len(meaning))
     labels = check_labels("web_labels", web_labels, n_rows=shape[0], n_classes=shape[1])
     single = np.ndim(web_labels) == 1
-    return _Given(
+    return Given(
         visual=visual,
         text=text,
         meaning=meaning,
         web_labels=labels.indices.astype(np.intp) if single else labels.toarray().astype(bool),
-        cnn=None if cnn_probs is None else check_probs("cnn_probs", cnn_probs, shape=shape),
+        labels=labels,
+        cnn=None if cnn_probs is None else _check_scores("cnn_probs", cnn_probs, shape),
     )
 
 
-def _final_probs(
-    given: _Given, gnn_probs: Floats, settings: Settings
-) -> tuple[Floats, Evidence | None]:
-    """Weigh all evidence; where that is switched off or there is too little text, Eq. 8."""
-    if settings.text_evidence:
-        evidence = weigh_evidence(gnn_probs, given.cnn, given.text, given.meaning, given.web_labels)
-        if evidence is not None:
-            return evidence.probs, evidence
+def _check_scores(
+    name: str, scores: ArrayLike | TopScores, shape: tuple[int, int]
+) -> Floats | TopScores:
+    """Return scores that can be read by rows."""
+    if not isinstance(scores, TopScores):
+        return check_probs(name, scores, shape=shape, keep_half=True)
+    if scores.shape != shape:
+        raise InputError(f"{name} must have shape {shape}, got {scores.shape}")
+    return scores
+
+
+def _graph(
+    visual: Floats, graph: csr_array | None, settings: Settings, *, progress: bool
+) -> tuple[csr_array, float]:
+    """Return the graph, the user's or our own, and the share of true neighbors in it."""
+    if graph is not None:
+        return adopt_graph(graph, n_images=len(visual)), np.nan
+    neighbors = nearest_neighbors(
+        visual, n_neighbors=settings.n_neighbors, search=settings.neighbor_search,
+        recall=settings.neighbor_recall, progress=progress,
+    )  # fmt: skip
+    return connect(neighbors), neighbors.recall
+
+
+def _weigher(given: Given, network: Network, settings: Settings) -> Weigher | None:
+    """Learn how to weigh the evidence; None where that is switched off or there is too little."""
+    if not settings.text_evidence:
+        return None
+    witnesses = [network] if given.cnn is None else [network, given.cnn]
+    weigher = learn_weights(
+        witnesses, given.text, given.meaning, given.labels,
+        given=network.anchored, single=given.web_labels.ndim == 1,
+    )  # fmt: skip
+    if weigher is None:
         warnings.warn(
             "fewer than two texts a class: too few to weigh the evidence by, so Eq. 8 decides",
             VSGraphWarning,
             stacklevel=3,
         )
-    if given.cnn is None:
-        return gnn_probs, None
-    fused = fuse(
-        gnn_probs, given.cnn,
-        confidence_threshold=settings.confidence_threshold, gnn_weight=settings.gnn_weight,
-    )  # fmt: skip
-    return fused, None
-
-
-def _decide(
-    given: _Given,
-    around: Floats,
-    anchors: Anchors,
-    gnn_probs: Floats,
-    final_probs: Floats,
-    settings: Settings,
-) -> Decisions:
-    """Keep, relabel or reject; `around` is the text within two steps on the graph."""
-    likeliest = final_probs.argmax(axis=1)
-    own, near = (
-        text_nearness(text, given.meaning, likeliest, anchors) for text in (given.text, around)
-    )
-    return decide(
-        final_probs,
-        given.web_labels,
-        far=far_from_all(gnn_probs, final_probs, own, near, settings=settings),
-        has_anchors=np.bincount(anchors.classes, minlength=len(given.meaning)) > 0,
-        silent=~filled_rows(given.visual) & ~filled_rows(given.text),
-        settings=settings,
-    )
+    return weigher
 
 
 def _check_names(class_names: Sequence[str] | None, *, n_classes: int) -> tuple[str, ...]:

@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.anchors import Anchors
+from vsgraph.blocks import row_blocks
 from vsgraph.checks import Floats, check_number
 from vsgraph.decisions import Decision, Rule
 from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.explanation import Explanation, Link
-from vsgraph.fusion import soft_labels
 from vsgraph.settings import Settings
 from vsgraph.storage import load_record, save_record
+from vsgraph.topscores import PARTS as SCORE_PARTS
+from vsgraph.topscores import TopScores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,11 +37,11 @@ class Correction:
         Before and after; a rejected image has -1, or no True.
     decisions, rules : uint8 array of shape (n_images,)
         :class:`Decision` and :class:`Rule` of each image.
-    final_probs : float array of shape (n_images, n_classes)
+    final_probs : TopScores of shape (n_images, n_classes)
         What the decisions were made on: ``p_f`` of Eq. 8, or the weighed evidence.
-    gnn_probs, cnn_probs : float array of shape (n_images, n_classes)
+    gnn_probs, cnn_probs : TopScores of shape (n_images, n_classes)
         ``p_g`` and ``p_c`` in the paper; `cnn_probs` is None if there was no CNN.
-    text_factor : float array of shape (n_images, n_classes) or None
+    text_factor : TopScores of shape (n_images, n_classes) or None
         How much each image's text raises or lowers each class; None in the paper's fusion.
     confusion : float array of shape (n_classes, n_classes) or None
         Estimated share of each web label among the images of each class.
@@ -51,6 +53,8 @@ class Correction:
         What the graph network learned from.
     adjacency : csr_array of shape (n_images, n_images)
         The visual graph.
+    graph_recall : float
+        Share of the true neighbors in it, measured; NaN for a graph of the user's own.
     settings : Settings
         The numbers used.
 
@@ -69,15 +73,16 @@ class Correction:
     final_labels: NDArray[Any]
     decisions: NDArray[np.uint8]
     rules: NDArray[np.uint8]
-    final_probs: Floats
-    gnn_probs: Floats
-    cnn_probs: Floats | None
-    text_factor: Floats | None
+    final_probs: TopScores
+    gnn_probs: TopScores
+    cnn_probs: TopScores | None
+    text_factor: TopScores | None
     confusion: Floats | None
     evidence_weights: dict[str, float]
     text_match: csr_array
     anchors: Anchors
     adjacency: csr_array
+    graph_recall: float
     settings: Settings
 
     def __len__(self) -> int:
@@ -98,25 +103,29 @@ class Correction:
         labels = self.final_labels
         highest = self.final_probs.max(axis=1)
         if labels.ndim == 2:
-            least = np.where(labels, self.final_probs, 1).min(axis=1)
-            return np.where(labels.any(axis=1), least, highest)
-        chosen = np.take_along_axis(self.final_probs, np.maximum(labels, 0)[:, None], axis=1)
-        return np.where(labels < 0, highest, chosen[:, 0])
+            blocks = row_blocks(len(self), row_bytes=8 * labels.shape[1])
+            least = [np.where(labels[b], self.final_probs[b], 1).min(axis=1) for b in blocks]
+            return np.where(labels.any(axis=1), np.concatenate(least), highest)
+        return np.where(labels < 0, highest, self.final_probs.at(np.maximum(labels, 0)))
 
-    def soft_labels(self) -> Floats:
+    def soft_labels(self) -> TopScores:
         """Return labels to fine-tune a network on (Eq. 9), zero for rejected images.
 
         Single-label: rows that sum to one. Multi-label: the probabilities as they are. An image
         that could not be judged has its web labels; one whose label was kept for want of a surer
         one stays as unsure as it is.
         """
-        soft = self.final_probs if self.web_labels.ndim == 2 else soft_labels(self.final_probs)
-        soft = np.array(soft)
-        unjudged = self.rules == Rule.NOT_JUDGED
-        web = self.web_labels[unjudged]
-        soft[unjudged] = web if web.ndim == 2 else np.eye(len(self.class_names))[web]
-        soft[self.decisions == Decision.REJECT] = 0
-        return soft
+        soft = self.final_probs
+        if self.web_labels.ndim == 1:
+            soft = soft.scaled(1 / np.where(soft.total > 0, soft.total, 1))
+        soft = soft.scaled((self.decisions != Decision.REJECT).astype(np.float32))
+        rows = np.flatnonzero(self.rules == Rule.NOT_JUDGED)
+        return soft.replaced(rows, self._web_scores(rows))
+
+    def _web_scores(self, rows: NDArray[np.intp]) -> Floats:
+        """Return the web labels of some rows as scores of one."""
+        web = self.web_labels[rows]
+        return web.astype(np.float32) if web.ndim == 2 else np.eye(len(self.class_names))[web]
 
     def explain(self, row: int, *, n_shown: int = 5) -> Explanation:
         """Say why image `row` got its label.
@@ -158,12 +167,12 @@ class Correction:
         classes = np.flatnonzero(labels) if np.ndim(labels) else [labels] if labels >= 0 else []
         return tuple(self.class_names[c] for c in classes)
 
-    def _top(self, table: Floats | None, row: int, n_shown: int) -> dict[str, float]:
+    def _top(self, table: TopScores | None, row: int, n_shown: int) -> dict[str, float]:
         """Return the highest entries of a row by class name, best first."""
         if table is None:
             return {}
-        best = np.argsort(-table[row], kind="stable")[:n_shown]
-        return {self.class_names[c]: float(table[row, c]) for c in best}
+        best = zip(table.classes[row][:n_shown], table.values[row][:n_shown], strict=True)
+        return {self.class_names[c]: float(value) for c, value in best}
 
     def _neighbors(self, row: int, n_shown: int) -> tuple[Link, ...]:
         """Return the most similar images in the graph."""
@@ -234,6 +243,10 @@ class Correction:
             Replace a correction that is there already.
         """
         arrays = {name: getattr(self, name) for name in _ARRAYS}
+        for name in _SCORES:
+            scores = getattr(self, name)
+            if scores is not None:
+                arrays |= {f"{name}_{part}": getattr(scores, part) for part in SCORE_PARTS}
         arrays |= {f"anchor_{name}": getattr(self.anchors, name) for name in _ANCHOR_FIELDS}
         for name in _SPARSE:
             matrix = getattr(self, name)
@@ -241,6 +254,7 @@ class Correction:
         values = {
             "class_names": list(self.class_names),
             "evidence_weights": self.evidence_weights,
+            "graph_recall": None if np.isnan(self.graph_recall) else self.graph_recall,
             "settings": dataclasses.asdict(self.settings),
         }
         save_record(Path(folder), arrays, values, overwrite=overwrite)
@@ -264,7 +278,16 @@ class Correction:
         if lacking:
             raise InputError(f"{folder} lacks {', '.join(lacking)}; save the correction again")
         dense: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
-        shapes = {"text_match": arrays["gnn_probs"].shape, "adjacency": (len(arrays["rules"]),) * 2}
+        names, n_images = tuple(values["class_names"]), len(arrays["rules"])
+        shapes = {"text_match": (n_images, len(names)), "adjacency": (n_images, n_images)}
+        scores: dict[str, Any] = {
+            name: TopScores(
+                n_classes=len(names), **{part: arrays[f"{name}_{part}"] for part in SCORE_PARTS}
+            )
+            if f"{name}_rest" in arrays
+            else None
+            for name in _SCORES
+        }
         sparse = {
             name: csr_array(tuple(arrays[f"{name}_{part}"] for part in _CSR_PARTS), shape)
             for name, shape in shapes.items()
@@ -272,25 +295,25 @@ class Correction:
         return cls(
             **dense,
             **sparse,
+            **scores,
             anchors=Anchors(*(arrays[f"anchor_{name}"] for name in _ANCHOR_FIELDS)),
-            class_names=tuple(values["class_names"]),
+            class_names=names,
             evidence_weights=values["evidence_weights"],
+            graph_recall=np.nan if values["graph_recall"] is None else values["graph_recall"],
             settings=Settings.from_dict(values["settings"]),
         )
 
 
 def _needed() -> set[str]:
     """Return the names of the arrays that no record is without."""
-    always = set(_ARRAYS) - _OPTIONAL
+    always = set(_ARRAYS) - {"confusion"}
     sparse = {f"{name}_{part}" for name in _SPARSE for part in _CSR_PARTS}
-    return always | sparse | {f"anchor_{name}" for name in _ANCHOR_FIELDS}
+    scores = {f"{name}_{part}" for name in ("final_probs", "gnn_probs") for part in SCORE_PARTS}
+    return always | sparse | scores | {f"anchor_{name}" for name in _ANCHOR_FIELDS}
 
 
-_OPTIONAL = {"cnn_probs", "text_factor", "confusion"}
 _SPARSE = ("text_match", "adjacency")
 _CSR_PARTS = ("data", "indices", "indptr")
 _ANCHOR_FIELDS = tuple(field.name for field in dataclasses.fields(Anchors))
-_ARRAYS = (
-    "web_labels", "final_labels", "decisions", "rules", "final_probs", "gnn_probs", "cnn_probs",
-    "text_factor", "confusion",
-)  # fmt: skip
+_SCORES = ("final_probs", "gnn_probs", "cnn_probs", "text_factor")
+_ARRAYS = ("web_labels", "final_labels", "decisions", "rules", "confusion")

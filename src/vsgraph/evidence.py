@@ -20,12 +20,15 @@ found stands in :mod:`vsgraph.witnesses`.
 """
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array
 from scipy.special import expit, logit, softmax
 
+from vsgraph.blocks import as_floats, filled, in_threads, row_blocks
 from vsgraph.checks import (
     Floats,
     check_labels,
@@ -37,9 +40,14 @@ from vsgraph.checks import (
 )
 from vsgraph.witnesses import SMALLEST, Doubles, Model, estimate, weighted
 
-SAMPLE_CELLS = 2**24  # texts times classes that the weights are estimated from
-BLOCK_CELLS = 2**22
+SAMPLE_CELLS = 2**23  # texts times classes that the weights are estimated from
 MIN_TEXTS_PER_CLASS = 2
+
+
+class Scores(Protocol):
+    """Scores that are read by rows: an array, mapped or not, a Network, or TopScores."""
+
+    def __getitem__(self, rows: Any, /) -> Any: ...  # noqa: ANN401
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -110,46 +118,155 @@ def weigh_evidence(
     """
     meaning = check_meanings("label_embeddings", label_embeddings)
     text = check_matrix(
-        "text_embeddings", text_embeddings, n_columns=meaning.shape[1], nan_rows_are_missing=True
-    )
+        "text_embeddings", text_embeddings, n_columns=meaning.shape[1],
+        nan_rows_are_missing=True, keep_half=True,
+    )  # fmt: skip
     shape = (len(text), len(meaning))
     labels = check_labels("web_labels", web_labels, n_rows=shape[0], n_classes=shape[1])
-    witnesses = [check_probs("gnn_probs", gnn_probs, shape=shape)]
+    graph = check_probs("gnn_probs", gnn_probs, shape=shape)
+    witnesses: list[Scores] = [graph]
     if cnn_probs is not None:
         witnesses.append(check_probs("cnn_probs", cnn_probs, shape=shape))
-    given = np.flatnonzero(witnesses[0].any(axis=0))  # classes that can be given
-    has_text = filled_rows(text)
-    if not len(given) or has_text.sum() < MIN_TEXTS_PER_CLASS * len(given):
-        return None
-    witnesses = [witness[:, given] for witness in witnesses]
-    cosines = _centered_cosines(text, meaning[given], has_text)
-    share = csr_array(diags_array(1 / np.maximum(np.diff(labels.indptr), 1)) @ labels)
-    rows = _sample_rows(has_text, n_classes=len(given))
-    sample = [_log_share(witness[rows]) for witness in witnesses]
-    model, posterior = estimate(sample, cosines[rows], share[rows], given)
-    own = np.zeros(cosines.shape, np.float32)
-    own[rows] = posterior
-    single = np.ndim(web_labels) == 1
-    probs, factor = _speak(model, witnesses, cosines, share, own, single=single)
-    whole = Evidence(
-        np.zeros(shape, np.float32),
-        np.ones(shape, np.float32),
-        np.zeros((shape[1], shape[1]), np.float32),
-        model.summary(),
+    learned = learn_weights(
+        witnesses,
+        text,
+        meaning,
+        labels,
+        given=np.asarray(graph.any(axis=0)),
+        single=np.ndim(web_labels) == 1,
     )
-    whole.probs[:, given], whole.text_factor[:, given] = probs, factor
-    whole.confusion[given] = model.confusion
-    return whole
+    if learned is None:
+        return None
+    blocks = row_blocks(len(text), row_bytes=8 * len(meaning))
+    parts = [learned.weigh(rows, [witness[rows] for witness in witnesses]) for rows in blocks]
+    probs, factor = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    return Evidence(probs, factor, learned.confusion, learned.model.summary())
 
 
-def _centered_cosines(text: Floats, meaning: Floats, has_text: NDArray[np.bool_]) -> Floats:
-    """Compare texts and meanings after taking out what all of them share; NaN without text."""
-    texts, meanings = unit_rows(text), unit_rows(meaning)
+@dataclasses.dataclass(frozen=True)
+class Weigher:
+    """Weights that were learned, and what they are applied to.
+
+    Attributes
+    ----------
+    model : Model
+        The estimated numbers.
+    given : int array
+        Classes that can be given.
+    text, meanings, middle
+        Embeddings of texts and of the classes given; what all texts share.
+    share : csr_array of shape (n_images, n_classes)
+        Web labels; several of an image count for one together.
+    sampled, posterior
+        The rows that the numbers were estimated from and what was thought of each.
+    single : bool
+        An image has one class only.
+    """
+
+    model: Model
+    given: NDArray[np.intp]
+    text: Floats
+    meanings: Floats
+    middle: Floats
+    share: csr_array
+    sampled: NDArray[np.intp]
+    posterior: Doubles
+    single: bool
+
+    @property
+    def confusion(self) -> Floats:
+        """Estimated ``P(web label | class)``; zeros for a class that cannot be given."""
+        n_classes = self.share.shape[1]
+        table = np.zeros((n_classes, n_classes), np.float32)
+        table[self.given] = self.model.confusion
+        return table
+
+    def weigh(self, rows: slice, witnesses: list[Floats]) -> tuple[Floats, Floats]:
+        """Apply the formula to a block of images: probabilities, and what the text says."""
+        n_classes = self.share.shape[1]
+        probs = np.zeros((rows.stop - rows.start, n_classes), np.float32)
+        factors = np.ones_like(probs)
+        factor = self.model.text_factor(
+            _centered_cosines(self.text[rows], self.meanings, self.middle)
+        )
+        heard = [witness[:, self.given] for witness in witnesses]
+        told = [_log_share(w) if self.single else _log_odds(w) for w in heard]
+        total = weighted(
+            self.model.weights, [*told, self.model.log_web(self.share[rows], self._own(rows))]
+        )
+        total += np.log(np.maximum(factor, SMALLEST))
+        probs[:, self.given] = softmax(total, axis=1) if self.single else expit(total)
+        factors[:, self.given] = factor
+        return probs, factors
+
+    def _own(self, rows: slice) -> Doubles:
+        """Return what each row of a block itself added to the counts."""
+        own = np.zeros((rows.stop - rows.start, len(self.given)))
+        first, last = np.searchsorted(self.sampled, [rows.start, rows.stop])
+        own[self.sampled[first:last] - rows.start] = self.posterior[first:last]
+        return own
+
+
+def learn_weights(
+    witnesses: Sequence[Scores],
+    text: Floats,
+    meaning: Floats,
+    labels: csr_array,
+    *,
+    given: NDArray[np.bool_],
+    single: bool,
+) -> Weigher | None:
+    """Estimate how far to believe each witness, from a sample of the images that have text.
+
+    Parameters
+    ----------
+    witnesses : sequence of arrays or scores of shape (n_images, n_classes)
+        ``p_g``, and ``p_c`` if there is one; only the sampled rows are read.
+    text, meaning : float arrays
+        Embeddings of texts and of all classes' descriptions.
+    labels : csr_array of shape (n_images, n_classes)
+        Web labels.
+    given : bool array of shape (n_classes,)
+        Classes that can be given.
+    single : bool
+        An image has one class only.
+
+    Returns
+    -------
+    weigher : Weigher or None
+        None where there is too little text.
+    """
+    classes = np.flatnonzero(given)
+    has_text = filled(text)
+    if not len(classes) or has_text.sum() < MIN_TEXTS_PER_CLASS * len(classes):
+        return None
+    meanings = unit_rows(meaning[classes])
+    middle = np.zeros(text.shape[1], text.dtype)
     if len(meanings) > 1:
-        texts = unit_rows(texts - texts[has_text].mean(axis=0))
         meanings = unit_rows(meanings - meanings.mean(axis=0))
-    cosines = texts @ meanings.T
-    cosines[~has_text] = np.nan
+        middle = _mean_direction(text, int(has_text.sum()))
+    share = csr_array(diags_array(1 / np.maximum(np.diff(labels.indptr), 1)) @ labels)
+    rows = _sample_rows(has_text, n_classes=len(classes))
+    heard = [_log_share(np.asarray(witness[rows])[:, classes]) for witness in witnesses]
+    cosines = _centered_cosines(text[rows], meanings, middle)
+    model, posterior = estimate(heard, cosines, share[rows], classes)
+    return Weigher(model, classes, text, meanings, middle, share, rows, posterior, single)
+
+
+def _mean_direction(text: Floats, n_texts: int) -> Floats:
+    """Return the mean of all texts, each scaled to length one."""
+    blocks = row_blocks(len(text), row_bytes=8 * text.shape[1])
+    return (
+        sum(in_threads(lambda rows: unit_rows(as_floats(text[rows])).sum(axis=0), blocks)) / n_texts
+    )
+
+
+def _centered_cosines(text: Floats, meanings: Floats, middle: Floats) -> Floats:
+    """Compare texts and meanings after taking out what all of them share; NaN without text."""
+    texts = unit_rows(as_floats(text))
+    empty = ~filled_rows(texts)
+    cosines = unit_rows(texts - middle.astype(texts.dtype)) @ meanings.T
+    cosines[empty] = np.nan
     return cosines
 
 
@@ -165,30 +282,6 @@ def _log_share(probs: Floats) -> Doubles:
     total = probs.sum(axis=1, keepdims=True, dtype=np.float64)
     share = np.where(total > 0, probs / np.where(total > 0, total, 1), 1 / probs.shape[1])
     return np.log(np.maximum(share, SMALLEST))
-
-
-def _speak(
-    model: Model,
-    witnesses: list[Floats],
-    cosines: Floats,
-    share: csr_array,
-    own: Floats,
-    *,
-    single: bool,
-) -> tuple[Floats, Floats]:
-    """Apply the formula to every image, in blocks."""
-    probs = np.empty(cosines.shape, np.float32)
-    factors = np.empty(cosines.shape, np.float32)
-    block = max(1, BLOCK_CELLS // cosines.shape[1])
-    for start in range(0, len(cosines), block):
-        rows = slice(start, start + block)
-        factor = model.text_factor(cosines[rows])
-        told = [_log_share(w[rows]) if single else _log_odds(w[rows]) for w in witnesses]
-        total = weighted(model.weights, [*told, model.log_web(share[rows], own[rows])])
-        total += np.log(np.maximum(factor, SMALLEST))
-        probs[rows] = softmax(total, axis=1) if single else expit(total)
-        factors[rows] = factor
-    return probs, factors
 
 
 def _log_odds(probs: Floats) -> Doubles:

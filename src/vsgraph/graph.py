@@ -6,15 +6,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, diags_array, eye_array, issparse
 
-from vsgraph.checks import check_at_least, check_one_of, name_rows
+from vsgraph.blocks import as_floats, do_in_threads, row_blocks
+from vsgraph.checks import Floats, check_at_least, check_one_of, name_rows
 from vsgraph.errors import InputError
-from vsgraph.neighbors import nearest_neighbors
-from vsgraph.settings import FORMS, Form
+from vsgraph.neighbors import Neighbors, nearest_neighbors
+from vsgraph.settings import FORMS, Form, Search
 
 ROUNDING = 1e-3
 
 
-def visual_graph(features: ArrayLike, *, n_neighbors: int, progress: bool = False) -> csr_array:
+def visual_graph(
+    features: ArrayLike,
+    *,
+    n_neighbors: int,
+    search: Search = "auto",
+    recall: float = 0.99,
+    progress: bool = False,
+) -> csr_array:
     """Connect every image with those that look most like it (Eq. 1).
 
     Two images are connected if either is among the nearest of the other, with their cosine as
@@ -27,6 +35,8 @@ def visual_graph(features: ArrayLike, *, n_neighbors: int, progress: bool = Fals
         ``s`` in the paper, or the features of a stronger, off-the-shelf network.
     n_neighbors : int
         ``k`` in the paper.
+    search, recall
+        Exact or approximate, as in :func:`nearest_neighbors`.
     progress : bool
         Show a progress bar.
 
@@ -43,14 +53,24 @@ def visual_graph(features: ArrayLike, *, n_neighbors: int, progress: bool = Fals
            [0. , 0.8, 0. , 0. ],
            [0. , 0. , 0. , 0. ]])
     """
-    neighbors, similarities = nearest_neighbors(
-        features, n_neighbors=n_neighbors, progress=progress
+    return connect(
+        nearest_neighbors(
+            features, n_neighbors=n_neighbors, search=search, recall=recall, progress=progress
+        )
     )
-    n_images = len(neighbors)
+
+
+def connect(neighbors: Neighbors) -> csr_array:
+    """Make the graph of neighbors that were found.
+
+    >>> found = nearest_neighbors([[1, 0], [3, 4], [0, 1]], n_neighbors=1)
+    >>> connect(found).toarray().round(1)[1].tolist()
+    [0.6, 0.0, 0.8]
+    """
+    n_images, n_neighbors = neighbors.rows.shape
     starts = np.arange(n_images + 1) * n_neighbors
-    return _symmetric(
-        csr_array((similarities.ravel(), neighbors.ravel(), starts), shape=(n_images, n_images))
-    )
+    edges = (neighbors.similarities.ravel(), neighbors.rows.ravel(), starts)
+    return _symmetric(csr_array(edges, shape=(n_images, n_images)))
 
 
 def adopt_graph(
@@ -144,3 +164,33 @@ def propagation_matrix(adjacency: csr_array, *, self_weight: float, form: Form) 
     mixed = csr_array(left @ adjacency + itself)
     total = np.asarray(mixed.sum(axis=1))
     return csr_array(diags_array(1 / np.where(total > 0, total, 1)) @ mixed)
+
+
+def gather(step: csr_array, values: Floats) -> Floats:
+    """Return ``step @ values``, reading only the rows of `values` that are needed.
+
+    >>> gather(csr_array([[0, 0.5, 0.5]]), np.array([[9.0], [1.0], [3.0]], np.float16)).tolist()
+    [[2.0]]
+    """
+    columns, place = np.unique(step.indices, return_inverse=True)
+    if not len(columns):
+        return np.zeros((step.shape[0], values.shape[1]), np.float32)
+    needed = as_floats(np.asarray(values[columns]))
+    weights = step.data.astype(needed.dtype)
+    return csr_array((weights, place, step.indptr), shape=(step.shape[0], len(columns))) @ needed
+
+
+def propagate(propagation: csr_array, values: Floats, *, progress: bool = False) -> Floats:
+    """Return ``propagation @ values`` in the type of `values`, a block of rows at a time.
+
+    >>> propagate(csr_array([[0, 1.0], [1.0, 0]]), np.array([[1.0], [2.0]])).tolist()
+    [[2.0], [1.0]]
+    """
+    result = np.empty(values.shape, values.dtype)
+
+    def fill(rows: slice) -> None:
+        result[rows] = gather(propagation[rows], values)
+
+    blocks = row_blocks(len(result), row_bytes=32 * values.shape[1], most=2048)
+    do_in_threads(fill, blocks, title="smoothing", progress=progress)
+    return result

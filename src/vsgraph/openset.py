@@ -23,8 +23,42 @@ from vsgraph.settings import Settings
 LIKELY = 0.9  # an image without text is not rejected if its label is as likely as this
 
 
+def typical_match(anchor_text: ArrayLike, label_embeddings: ArrayLike, anchors: Anchors) -> Floats:
+    """Return how well the texts of each class's anchors match its meaning.
+
+    Parameters
+    ----------
+    anchor_text : array of shape (n_anchors, n_dims)
+        Text embeddings at ``anchors.rows``, own or smoothed over the graph.
+    label_embeddings : array of shape (n_classes, n_dims)
+        ``l`` in the paper.
+    anchors : Anchors
+        Their classes.
+
+    Returns
+    -------
+    typical : array of shape (n_classes,)
+        Median cosine; NaN where no anchor has text, or where it is not positive.
+
+    Examples
+    --------
+    >>> sure = Anchors(np.array([7]), np.array([0]), np.ones(1))
+    >>> typical_match([[3.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]], sure)
+    array([0.6, nan])
+    """
+    meaning = unit_rows(check_meanings("label_embeddings", label_embeddings))
+    unit = unit_rows(check_matrix("anchor_text", anchor_text, n_columns=meaning.shape[1]))
+    match = np.einsum("ij,ij->i", unit, meaning[anchors.classes])
+    with_text = filled_rows(unit)
+    typical = np.full(len(meaning), np.nan)
+    for c in np.unique(anchors.classes[with_text]):
+        typical[c] = np.median(match[with_text & (anchors.classes == c)])
+    typical[typical <= 0] = np.nan
+    return typical
+
+
 def text_nearness(
-    text: ArrayLike, label_embeddings: ArrayLike, classes: ArrayLike, anchors: Anchors
+    text: ArrayLike, label_embeddings: ArrayLike, classes: ArrayLike, typical: ArrayLike
 ) -> Floats:
     """Compare each text's match with a class to that of the class's anchors.
 
@@ -36,8 +70,8 @@ def text_nearness(
         ``l`` in the paper.
     classes : int array of shape (n_images,)
         The class that each image is compared with.
-    anchors : Anchors
-        Their texts say what is near.
+    typical : array of shape (n_classes,)
+        From :func:`typical_match`.
 
     Returns
     -------
@@ -47,22 +81,16 @@ def text_nearness(
 
     Examples
     --------
-    >>> sure = Anchors(np.array([0]), np.array([0]), np.ones(1))
-    >>> text_nearness([[1.0, 0.0], [3.0, 4.0], [0.0, 0.0]], [[1.0, 0.0]], np.zeros(3, int), sure)
+    >>> text_nearness([[1.0, 0.0], [3.0, 4.0], [0.0, 0.0]], [[1.0, 0.0]], np.zeros(3, int), [1.0])
     array([1. , 0.6, nan])
     """
     meaning = unit_rows(check_meanings("label_embeddings", label_embeddings))
     unit = unit_rows(check_matrix("text", text, n_columns=meaning.shape[1]))
     classes = check_vector("classes", classes, length=len(unit), dtype=int)
+    usual = check_vector("typical", typical, length=len(meaning), dtype=float)
     match = np.einsum("ij,ij->i", unit, meaning[classes])
     match[~filled_rows(unit)] = np.nan
-    anchor_match = np.einsum("ij,ij->i", unit[anchors.rows], meaning[anchors.classes])
-    with_text = filled_rows(unit[anchors.rows])
-    typical = np.full(len(meaning), np.nan)
-    for c in np.unique(anchors.classes[with_text]):
-        typical[c] = np.median(anchor_match[with_text & (anchors.classes == c)])
-    typical[typical <= 0] = np.nan
-    return match / typical[classes]
+    return match / usual[classes]
 
 
 def far_from_all(

@@ -1,24 +1,30 @@
 """Section 4.5: confident graph labels become the anchors of the next round."""
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.anchors import Anchors
+from vsgraph.blocks import row_blocks
 from vsgraph.checks import Floats, check_fraction, check_matrix
 from vsgraph.settings import Settings
-from vsgraph.sgc import anchor_task, label_by_graph, spread
+from vsgraph.sgc import Network, train
+from vsgraph.solvers import anchor_task, check_task
+
+Pairs = tuple[NDArray[np.intp], NDArray[np.intp], Floats]
 
 
-def grow_anchors(gnn_probs: ArrayLike, anchors: Anchors, *, confidence_threshold: float) -> Anchors:
+def grow_anchors(
+    gnn_probs: ArrayLike | Network, anchors: Anchors, *, confidence_threshold: float
+) -> Anchors:
     """Make every image the graph is sure of an anchor of the class it is sure of.
 
     A class of which the graph is sure nowhere keeps the anchors it had, so that no class is lost.
 
     Parameters
     ----------
-    gnn_probs : array of shape (n_images, n_classes)
-        ``p_g`` of the round before.
+    gnn_probs : array or Network of shape (n_images, n_classes)
+        ``p_g`` of the round before; read in blocks.
     anchors : Anchors
         Those of the round before.
     confidence_threshold : float
@@ -37,13 +43,19 @@ def grow_anchors(gnn_probs: ArrayLike, anchors: Anchors, *, confidence_threshold
     ([0, 2, 1], [0, 0, 1])
     """
     check_fraction("confidence_threshold", confidence_threshold)
-    probs = check_matrix("gnn_probs", gnn_probs)
-    classes, rows = np.nonzero((probs >= confidence_threshold).T)
-    left = ~np.isin(anchors.classes, classes)
-    rows = np.concatenate([rows, anchors.rows[left]])
-    classes = np.concatenate([classes, anchors.classes[left]])
+    given = gnn_probs if isinstance(gnn_probs, Network) else check_matrix("gnn_probs", gnn_probs)
+    sure: list[Pairs] = []
+    for block in row_blocks(len(given), row_bytes=8 * given.shape[1]):
+        probs = given[block]
+        rows, classes = np.nonzero(probs >= confidence_threshold)
+        sure.append((rows + block.start, classes, probs[rows, classes]))
+    left = ~np.isin(anchors.classes, np.concatenate([classes for _, classes, _ in sure]))
+    rows, classes = anchors.rows[left], anchors.classes[left]
+    if left.any():
+        sure.append((rows, classes, given[rows][np.arange(len(rows)), classes]))
+    rows, classes, match = (np.concatenate([pairs[i] for pairs in sure]) for i in range(3))
     order = np.lexsort((rows, classes))
-    return Anchors(rows[order], classes[order], probs[rows[order], classes[order]])
+    return Anchors(rows[order], classes[order], match[order])
 
 
 def label_in_rounds(
@@ -55,7 +67,7 @@ def label_in_rounds(
     n_classes: int,
     settings: Settings,
     progress: bool = False,
-) -> tuple[Floats, Anchors]:
+) -> tuple[Network, Anchors]:
     """Label by graph `settings.rounds` times, each round from the anchors the last one found.
 
     The graph stays as it is. The paper finds that this helps only on a graph of strong features.
@@ -67,8 +79,8 @@ def label_in_rounds(
 
     Returns
     -------
-    gnn_probs : array of shape (n_images, n_classes)
-        ``p_g`` of the last round.
+    network : Network
+        That of the last round, of shape (n_images, n_classes); ``network[rows]`` is its ``p_g``.
     anchors : Anchors
         What the last round learned from.
 
@@ -76,21 +88,20 @@ def label_in_rounds(
     --------
     >>> pair = csr_array([[0, 1.0, 0, 0], [1.0, 0, 0, 0], [0, 0, 0, 1.0], [0, 0, 1.0, 0]])
     >>> sure = Anchors(np.array([0, 2]), np.array([0, 1]), np.ones(2))
-    >>> probs, grown = label_in_rounds([[1, 0], [1, 0], [0, 1], [0, 1]], pair, sure, [0, 1, 1, 1],
+    >>> network, grown = label_in_rounds([[1, 0], [1, 0], [0, 1], [0, 1]], pair, sure, [0, 1, 1, 1],
     ...                                n_classes=2, settings=Settings(rounds=2))
     >>> grown.rows.tolist()
     [0, 1, 2, 3]
     """
-    gnn_probs = label_by_graph(
-        features, adjacency, anchors, web_labels,
-        n_classes=n_classes, settings=settings, progress=progress,
-    )  # fmt: skip
-    visual = check_matrix("features", features)
-    unlabeled = csr_array((len(visual), n_classes), dtype=np.float32)
+    visual = check_matrix("features", features, n_rows=adjacency.shape[0], keep_half=True)
+    exclusive = np.ndim(web_labels) == 1
+    labels = check_task(anchors, web_labels, n_rows=len(visual), n_classes=n_classes)
+    task = anchor_task(anchors, labels, exclusive=exclusive)
+    network = train(visual, adjacency, task, settings=settings, progress=progress)
+    unlabeled = csr_array(labels.shape, dtype=np.float32)
+    threshold = settings.confidence_threshold
     for _ in range(settings.rounds - 1):
-        anchors = grow_anchors(
-            gnn_probs, anchors, confidence_threshold=settings.confidence_threshold
-        )
-        task = anchor_task(anchors, unlabeled, exclusive=np.ndim(web_labels) == 1)
-        gnn_probs = spread(visual, adjacency, task, settings=settings, progress=progress)
-    return gnn_probs, anchors
+        anchors = grow_anchors(network, anchors, confidence_threshold=threshold)
+        task = anchor_task(anchors, unlabeled, exclusive=exclusive)
+        network = train(visual, adjacency, task, settings=settings, progress=progress)
+    return network, anchors

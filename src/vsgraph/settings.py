@@ -10,6 +10,8 @@ from vsgraph.errors import InputError
 
 Form = Literal["released", "printed"]
 Solver = Literal["optimum", "adam"]
+Search = Literal["auto", "exact", "approximate"]
+SEARCHES: tuple[str, ...] = get_args(Search)
 FORMS: tuple[str, ...] = get_args(Form)
 SOLVERS: tuple[str, ...] = get_args(Solver)
 
@@ -25,6 +27,10 @@ class Settings:
     ----------
     n_neighbors : int
         Neighbors of an image in the visual graph (``k``).
+    neighbor_search : {'auto', 'exact', 'approximate'}
+        How neighbors are searched for; 'auto' is exact up to 100,000 images.
+    neighbor_recall : float
+        Share of the true neighbors that an approximate search must find.
     self_weight : float
         Share of an image itself when the graph is smoothed over (``w``).
     form : {'released', 'printed'}
@@ -59,6 +65,8 @@ class Settings:
         An image can be rejected if the graph's score of its likeliest label is below this.
     reject_nearness : float
         And if the texts near it match that label by less than this share of what anchors' texts do.
+    kept_scores : int
+        Highest scores of an image that are kept of each kind; of the rest, the sum.
 
     Examples
     --------
@@ -69,6 +77,8 @@ class Settings:
     """
 
     n_neighbors: int = 5  # k
+    neighbor_search: Search = "auto"
+    neighbor_recall: float = 0.99
     self_weight: float = 0.0  # w
     form: Form = "released"
     unit_features: bool = True
@@ -87,17 +97,25 @@ class Settings:
     drop_threshold: float = 0.05
     reject_threshold: float = 0.7
     reject_nearness: float = 0.5
+    kept_scores: int = 32
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             if field.type in {int, float}:
                 number = check_number(field.name, getattr(self, field.name), field.type)
                 object.__setattr__(self, field.name, number)
-        for name in ("n_neighbors", "anchors_per_class", "gnn_layers", "epochs", "rounds"):
+        for name in (
+            "n_neighbors",
+            "anchors_per_class",
+            "gnn_layers",
+            "epochs",
+            "rounds",
+            "kept_scores",
+        ):
             check_at_least(name, getattr(self, name), 1)
         for name in ("self_weight", "weight_decay", "random_state"):
             check_at_least(name, getattr(self, name), 0)
-        for name in ("confidence_threshold", "gnn_weight", "relabel_threshold"):
+        for name in ("confidence_threshold", "gnn_weight", "relabel_threshold", "neighbor_recall"):
             check_fraction(name, getattr(self, name))
         for name in ("drop_threshold", "reject_threshold", "reject_nearness"):
             check_fraction(name, getattr(self, name))
@@ -105,6 +123,7 @@ class Settings:
             raise InputError(f"learning_rate must be above 0 and finite, got {self.learning_rate}")
         check_one_of("form", self.form, FORMS)
         check_one_of("solver", self.solver, SOLVERS)
+        check_one_of("neighbor_search", self.neighbor_search, SEARCHES)
 
     @classmethod
     def google_500(cls, **changes: Any) -> Self:  # noqa: ANN401

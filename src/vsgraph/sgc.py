@@ -1,8 +1,8 @@
-"""Section 3.5: the graph network (Eq. 6), its loss on the anchors (Eq. 7) and its training.
+"""Section 3.5: the graph network (Eq. 6), trained on the anchors.
 
 There is no nonlinearity between layers, so L layers are one weight matrix on features that were
-propagated up to L times. Training needs those only at the anchors; labels of all images come from
-projecting first and propagating the (n_images, n_classes) scores afterwards.
+propagated up to L times. Training needs those only at the anchors, and labels are given a block of
+images at a time: neither (n_images, n_dims) nor (n_images, n_classes) is ever held.
 """
 
 import dataclasses
@@ -10,18 +10,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, log_softmax
-from tqdm import tqdm
 
 from vsgraph.anchors import Anchors
-from vsgraph.checks import Floats, check_labels, check_matrix, unit_rows
-from vsgraph.errors import InputError
-from vsgraph.graph import propagation_matrix
+from vsgraph.blocks import as_floats, in_threads, row_blocks, row_lengths
+from vsgraph.checks import Floats, check_matrix
+from vsgraph.graph import gather, propagation_matrix
 from vsgraph.settings import Form, Settings
+from vsgraph.solvers import (
+    AnchorTask,
+    anchor_task,
+    check_task,
+    train_by_adam,
+    train_to_optimum,
+)
 
-MAX_STEPS = 2000
+BLOCK_EDGES = 10
+
+Rows = slice | NDArray[np.integer[Any]]
 
 
 def label_by_graph(
@@ -57,9 +64,9 @@ def label_by_graph(
     Returns
     -------
     gnn_probs : array of shape (n_images, n_classes)
-        ``p_g`` in the paper; zero for a class without anchors. In the released form, and for
-        multi-label data, rows need not sum to one: an image far from all anchors has low scores
-        throughout.
+        ``p_g`` in the paper, dense (:func:`correct` goes by blocks); zero for a class without
+        anchors. In the released form, and for multi-label data, rows need not sum to one: an image
+        far from all anchors has low scores throughout.
 
     Examples
     --------
@@ -69,206 +76,134 @@ def label_by_graph(
     ...                n_classes=2, settings=Settings()).argmax(axis=1).tolist()
     [0, 0, 1, 1]
     """
-    visual = check_matrix("features", features, n_rows=adjacency.shape[0])
-    labels = check_labels("web_labels", web_labels, n_rows=len(visual), n_classes=n_classes)
-    if not len(anchors):
-        raise InputError("anchors must not be empty: no image has text near it to choose it by")
-    if anchors.rows.max() >= len(visual) or anchors.classes.max() >= n_classes:
-        raise InputError("anchors must be rows and classes of these images")
+    visual = check_matrix("features", features, n_rows=adjacency.shape[0], keep_half=True)
+    labels = check_task(anchors, web_labels, n_rows=len(visual), n_classes=n_classes)
     task = anchor_task(anchors, labels, exclusive=np.ndim(web_labels) == 1)
-    return spread(visual, adjacency, task, settings=settings, progress=progress)
+    network = train(visual, adjacency, task, settings=settings, progress=progress)
+    return np.asarray(network)
 
 
 @dataclasses.dataclass(frozen=True)
-class AnchorTask:
-    """What the network must learn at the anchors: targets, which of them are known, weights.
+class Network:
+    """A trained graph network: ``network[rows]`` is ``p_g`` of some images, computed when asked.
 
     Attributes
     ----------
-    rows : int array of shape (n_rows,)
-        Each anchor image once.
-    targets : float array of shape (n_rows, n_classes)
-        One where the image is an anchor of the class.
-    known : float array of shape (n_rows, n_classes)
-        Zero where the class is a web label of the image that it is no anchor of.
-    row_weights : float array of shape (n_rows,)
-        Rare classes count as much as common ones; mean one.
-    exclusive : bool
-        An image has one class only (single-label data).
+    inputs : Inputs
+        Features and the operator that propagates them.
+    weights : float array of shape (n_inputs, n_classes)
+        ``theta`` in the paper.
+    anchored : bool array of shape (n_classes,)
+        Classes that have anchors; the others get no score.
+    softmax : bool
+        Classes exclude each other; otherwise each has a sigmoid of its own.
+
+    Examples
+    --------
+    >>> alone = Inputs(np.array([[0.0], [9.0]]), np.ones(2), csr_array((2, 2)), 1, "released")
+    >>> Network(alone, np.array([[1.0], [0.0]]), np.array([True]), softmax=False)[:1].tolist()
+    [[0.5]]
     """
 
-    rows: NDArray[np.intp]
-    targets: NDArray[np.float32]
-    known: NDArray[np.float32]
-    row_weights: NDArray[np.float32]
-    exclusive: bool = True
+    inputs: "Inputs"
+    weights: Floats
+    anchored: NDArray[np.bool_]
+    softmax: bool
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Images and classes."""
+        return len(self.inputs.features), self.weights.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Rows) -> Floats:
+        """Return ``p_g`` of some images (Eq. 6)."""
+        logits = self.inputs.at(rows) @ self.weights
+        logits[:, ~self.anchored] = -np.inf
+        return np.exp(log_softmax(logits, axis=1)) if self.softmax else expit(logits)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:  # noqa: ANN401, FBT001
+        blocks = in_threads(self.__getitem__, self.blocks())
+        return np.concatenate(list(blocks)).astype(dtype or self.weights.dtype)
+
+    def blocks(self) -> list[slice]:
+        """Return blocks of images to ask for at a time."""
+        row_bytes = 4 * (sum(self.weights.shape) + BLOCK_EDGES * self.inputs.features.shape[1])
+        return row_blocks(len(self), row_bytes=row_bytes, most=2048)
 
 
-def anchor_task(anchors: Anchors, labels: csr_array, *, exclusive: bool = True) -> AnchorTask:
-    """Turn anchors into targets for the loss.
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+    """What the network sees of an image: ``S^L s``, or ``[s ; S s ; ... ; S^L s]`` released.
 
-    >>> pair = Anchors(np.array([3, 1]), np.array([0, 1]), np.ones(2))
-    >>> anchor_task(pair, csr_array(np.ones((4, 2)))).targets.tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
+    Attributes
+    ----------
+    features : float array of shape (n_images, n_dims)
+        ``s`` in the paper, in any float type, mapped or not.
+    scale : float array of shape (n_images,)
+        What each row of `features` is multiplied by.
+    propagation : csr_array of shape (n_images, n_images)
+        ``S`` in the paper.
+    n_layers : int
+        ``L`` in the paper.
+    form : {'released', 'printed'}
+        Which of the two.
+
+    Examples
+    --------
+    >>> swap = csr_array([[0, 1.0], [1.0, 0]])
+    >>> Inputs(np.array([[1.0], [2.0]]), np.ones(2), swap, 1, "released").at(slice(1)).tolist()
+    [[1.0, 2.0]]
     """
-    rows, place = np.unique(anchors.rows, return_inverse=True)
-    targets = np.zeros((len(rows), labels.shape[1]), np.float32)
-    targets[place, anchors.classes] = 1
-    known = 1 - labels[rows].toarray().astype(np.float32) * (1 - targets)
-    per_class = np.bincount(anchors.classes, minlength=labels.shape[1])
-    class_weights = 1 / np.where(per_class > 0, per_class, 1)
-    row_weights = targets @ class_weights / targets.sum(axis=1)
-    row_weights = (row_weights / row_weights.mean()).astype(np.float32)
-    return AnchorTask(rows, targets, known, row_weights, exclusive)
+
+    features: Floats
+    scale: Floats
+    propagation: csr_array
+    n_layers: int
+    form: Form
+
+    def at(self, rows: Rows) -> Floats:
+        """Return the inputs at some rows."""
+        own = as_floats(np.asarray(self.features[rows]))
+        steps = [own * self.scale[rows][:, None].astype(own.dtype)]
+        step = csr_array(self.propagation[rows])
+        for layer in range(self.n_layers):
+            weights = step.data * self.scale[step.indices]
+            scaled = csr_array((weights, step.indices, step.indptr), shape=step.shape)
+            steps.append(gather(scaled, self.features))
+            step = step @ self.propagation if layer + 1 < self.n_layers else step
+        return steps[-1] if self.form == "printed" else np.hstack(steps)
 
 
-def spread(
+def train(
     features: Floats,
     adjacency: csr_array,
     task: AnchorTask,
     *,
     settings: Settings,
     progress: bool = False,
-) -> Floats:
-    """Train the network on the anchors and apply it to every image; no anchors, no score.
+) -> Network:
+    """Train the network on the anchors.
 
     >>> pair, task = csr_array([[0, 1.0], [1.0, 0]]), AnchorTask(
     ...     np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
-    >>> (spread(np.ones((2, 1)), pair, task, settings=Settings()) > 0.5).tolist()
+    >>> (train(np.ones((2, 1)), pair, task, settings=Settings())[:2] > 0.5).tolist()
     [[True, False], [True, False]]
     """
-    visual = unit_rows(features) if settings.unit_features else features
-    operator = propagation_matrix(adjacency, self_weight=settings.self_weight, form=settings.form)
-    inputs = hidden_rows(visual, operator, task.rows, settings=settings)
-    if settings.solver == "adam":
-        weights = train_by_adam(inputs, task, settings=settings, progress=progress)
-    else:
-        weights = train_to_optimum(inputs, task, settings=settings)
-    logits = scores(visual, operator, weights, settings=settings)
-    logits[:, ~task.targets.any(axis=0)] = -np.inf
-    softmax = settings.form == "printed" and task.exclusive
-    return np.exp(log_softmax(logits, axis=1)) if softmax else expit(logits)
-
-
-def hidden_rows(
-    features: Floats, propagation: csr_array, rows: NDArray[np.intp], *, settings: Settings
-) -> Floats:
-    """Return the network's input at some rows: ``S^L s``, or ``[s ; S s ; ... ; S^L s]`` released.
-
-    >>> swap = csr_array([[0, 1.0], [1.0, 0]])
-    >>> hidden_rows(np.array([[1.0], [2.0]]), swap, np.array([0]), settings=Settings()).tolist()
-    [[1.0, 2.0]]
-    """
-    step = csr_array(propagation[rows])
-    steps = [features[rows]]
-    for layer in range(settings.gnn_layers):
-        steps.append(step @ features)
-        step = step @ propagation if layer + 1 < settings.gnn_layers else step
-    return steps[-1] if settings.form == "printed" else np.hstack(steps)
-
-
-def scores(
-    features: Floats, propagation: csr_array, weights: Floats, *, settings: Settings
-) -> Floats:
-    """Apply the trained network, before its final activation, to every image (Eq. 6).
-
-    The features are projected to classes first and propagated after, so that (n_images, n_dims)
-    is never propagated.
-
-    >>> swap = csr_array([[0, 1.0], [1.0, 0]])
-    >>> scores(np.array([[1.0], [2.0]]), swap, np.array([[1.0], [10.0]]),
-    ...        settings=Settings()).tolist()
-    [[21.0], [12.0]]
-    """
-    n_dims = features.shape[1]
-    propagated = features @ weights[-n_dims:]
-    for layer in range(settings.gnn_layers, 0, -1):
-        propagated = propagation @ propagated
-        if settings.form == "released":
-            propagated += features @ weights[(layer - 1) * n_dims : layer * n_dims]
-    return propagated
-
-
-def anchor_loss(
-    weights: Floats, inputs: Floats, task: AnchorTask, *, form: Form
-) -> tuple[float, Floats]:
-    """Return the loss on the anchors, averaged over them, and its gradient (Eq. 7).
-
-    Printed: softmax cross-entropy. Released, and for multi-label data: binary cross-entropy summed
-    over the known classes, times the weight of the anchor's class.
-
-    >>> one = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
-    >>> round(anchor_loss(np.zeros((1, 2)), np.ones((1, 1)), one, form="printed")[0], 4)
-    0.6931
-    """
-    logits = inputs @ weights
-    if form == "printed" and task.exclusive:
-        log_probs = log_softmax(logits, axis=1)
-        loss = -(task.targets * log_probs).sum()
-        slope = np.exp(log_probs) * task.targets.sum(axis=1, keepdims=True) - task.targets
-    else:
-        weighted = task.known * task.row_weights[:, None]
-        loss = (weighted * (np.logaddexp(0, logits) - task.targets * logits)).sum()
-        slope = weighted * (expit(logits) - task.targets)
-    return float(loss) / len(inputs), inputs.T @ slope / len(inputs)
-
-
-def train_to_optimum(inputs: Floats, task: AnchorTask, *, settings: Settings) -> Floats:
-    """Minimize the anchor loss with weight decay to its only optimum, by L-BFGS.
-
-    The optimum does not depend on a start, a learning rate or a number of epochs. It lies in the
-    span of the anchors' inputs, so with fewer anchors than dimensions the search goes on there.
-
-    >>> one = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
-    >>> chosen = Settings(weight_decay=0.5)
-    >>> train_to_optimum(np.ones((1, 1)), one, settings=chosen).round(3).tolist()
-    [[0.675, -0.675]]
-    """
-    span = None
-    reduced = inputs
-    if len(inputs) < inputs.shape[1]:
-        span = np.linalg.qr(inputs.T)[0]
-        reduced = inputs @ span
-    shape = (reduced.shape[1], task.targets.shape[1])
-    decay = settings.weight_decay
-
-    def decayed_loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        weights = flat.reshape(shape).astype(reduced.dtype)
-        loss, slope = anchor_loss(weights, reduced, task, form=settings.form)
-        total = loss + decay / 2 * float(flat @ flat)
-        return total, slope.ravel().astype(np.float64) + decay * flat
-
-    found = minimize(
-        decayed_loss,
-        np.zeros(shape[0] * shape[1]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": 1e-10, "gtol": 1e-6},
+    length = row_lengths(features) if settings.unit_features else np.ones(len(features))
+    inputs = Inputs(
+        features,
+        np.divide(1, length, out=np.zeros_like(length), where=length > 0),
+        propagation_matrix(adjacency, self_weight=settings.self_weight, form=settings.form),
+        settings.gnn_layers,
+        settings.form,
     )
-    weights = found.x.reshape(shape).astype(inputs.dtype)
-    return weights if span is None else span @ weights
-
-
-def train_by_adam(
-    inputs: Floats, task: AnchorTask, *, settings: Settings, progress: bool = False
-) -> Floats:
-    """Minimize the anchor loss by Adam over all anchors at once, for so many epochs, as the paper.
-
-    >>> one = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
-    >>> bool(np.diff(train_by_adam(np.ones((1, 1)), one, settings=Settings()))[0, 0] < 0)
-    True
-    """
-    n_classes = task.targets.shape[1]
-    bound = 1 / np.sqrt(n_classes)
-    start = np.random.default_rng(settings.random_state)
-    weights: NDArray[Any] = start.uniform(-bound, bound, (inputs.shape[1], n_classes))
-    weights = weights.astype(inputs.dtype)
-    mean, square = np.zeros_like(weights), np.zeros_like(weights)
-    for epoch in tqdm(range(1, settings.epochs + 1), "network", disable=not progress, leave=False):
-        slope = anchor_loss(weights, inputs, task, form=settings.form)[1]
-        slope += settings.weight_decay * weights
-        mean += 0.1 * (slope - mean)
-        square += 0.001 * (slope * slope - square)
-        size = np.sqrt(square / (1 - 0.999**epoch)) + 1e-8
-        weights -= settings.learning_rate / (1 - 0.9**epoch) * mean / size
-    return weights
+    at_anchors = inputs.at(task.rows)
+    if settings.solver == "adam":
+        weights = train_by_adam(at_anchors, task, settings=settings, progress=progress)
+    else:
+        weights = train_to_optimum(at_anchors, task, settings=settings)
+    softmax = settings.form == "printed" and task.exclusive
+    return Network(inputs, weights, np.asarray(task.targets.any(axis=0)), softmax)

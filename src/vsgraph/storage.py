@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vsgraph.errors import InputError
 
 RECORD = "record.json"
-FORMAT = "vsgraph-1"
+FORMAT = "vsgraph-2"
 
 
 def refuse_file(folder: Path) -> None:

@@ -1,0 +1,122 @@
+"""Work on large arrays a block of rows at a time, on all cores."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+BLOCK_BYTES = 16 * 2**20
+
+
+def n_threads() -> int:
+    """Return the number of cores this process may use.
+
+    >>> n_threads() >= 1
+    True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def row_blocks(n_rows: int, *, row_bytes: int = 0, most: int = 2**14) -> list[slice]:
+    """Cut rows into slices of at most so many rows and some 16 MB.
+
+    >>> row_blocks(5, most=2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    size = max(1, min(most, BLOCK_BYTES // max(row_bytes, 1)))
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def in_threads(
+    work: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    title: str = "",
+    progress: bool = False,
+) -> Iterator[Result]:
+    """Yield ``work(item)`` in order, one item a core at a time, each with one thread of BLAS.
+
+    Few results wait at any time, so what `work` returns may be large.
+
+    >>> list(in_threads(abs, [-1, 2]))
+    [1, 2]
+    """
+    bar = tqdm(total=len(items), desc=title, disable=not progress, leave=False)
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads()) as pool, bar:
+        rest = iter(items)
+        waiting = [pool.submit(work, item) for item in islice(rest, 2 * n_threads())]
+        while waiting:
+            yield waiting.pop(0).result()
+            waiting += _submit(pool, work, islice(rest, 1))
+            bar.update()
+
+
+def _submit(
+    pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterable[Item]
+) -> list[Future[Result]]:
+    return [pool.submit(work, item) for item in items]
+
+
+def do_in_threads(
+    work: Callable[[Item], None],
+    items: Sequence[Item],
+    *,
+    title: str = "",
+    progress: bool = False,
+) -> None:
+    """Call ``work(item)`` for every item, one item a core at a time.
+
+    >>> seen = []
+    >>> do_in_threads(seen.append, [1, 2])
+    >>> sorted(seen)
+    [1, 2]
+    """
+    for _ in in_threads(work, items, title=title, progress=progress):
+        pass
+
+
+def as_floats(block: NDArray[Any]) -> NDArray[Any]:
+    """Return a block that can be calculated with: fp16 becomes float32, the rest stays.
+
+    >>> as_floats(np.ones((1, 1), np.float16)).dtype
+    dtype('float32')
+    """
+    return block.astype(np.float32) if block.dtype.itemsize < 4 else block
+
+
+def row_lengths(array: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the Euclidean length of every row, a block at a time.
+
+    >>> row_lengths(np.array([[3.0, 4.0], [0.0, 0.0]], np.float16)).tolist()
+    [5.0, 0.0]
+    """
+
+    def lengths(rows: slice) -> NDArray[np.float64]:
+        block = array[rows].astype(np.float64)
+        largest = np.abs(block).max(axis=1)
+        block /= np.where(largest > 0, largest, 1)[:, None]
+        return largest * np.sqrt(np.einsum("ij,ij->i", block, block))
+
+    blocks = row_blocks(len(array), row_bytes=8 * array.shape[1])
+    return np.concatenate(list(in_threads(lengths, blocks)))
+
+
+def filled(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which rows are not all zero, a block at a time.
+
+    >>> filled(np.array([[0, 1], [0, 0]], np.float16)).tolist()
+    [True, False]
+    """
+    blocks = row_blocks(len(array), row_bytes=array.itemsize * array.shape[1])
+    return np.concatenate(
+        list(in_threads(lambda rows: np.asarray(array[rows].any(axis=1)), blocks))
+    )

@@ -1,0 +1,103 @@
+"""Final labels and decisions, a block of images at a time."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from vsgraph.anchors import Anchors
+from vsgraph.blocks import as_floats
+from vsgraph.checks import Floats, filled_rows
+from vsgraph.decisions import Decisions, decide
+from vsgraph.evidence import Weigher
+from vsgraph.fusion import fuse
+from vsgraph.graph import gather
+from vsgraph.openset import far_from_all, text_nearness, typical_match
+from vsgraph.settings import Settings
+from vsgraph.sgc import Network
+from vsgraph.topscores import TopScores
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """The arguments of a correction, checked; large arrays are read in blocks."""
+
+    visual: Floats
+    text: Floats
+    meaning: Floats
+    web_labels: NDArray[Any]
+    labels: csr_array
+    cnn: Floats | TopScores | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """What was found out about a block of images."""
+
+    scores: dict[str, TopScores]
+    decisions: Decisions
+
+
+class Judge:
+    """Gives final labels to a block of images at a time."""
+
+    def __init__(
+        self,
+        given: Given,
+        network: Network,
+        weigher: Weigher | None,
+        smoothed: Floats,
+        anchors: Anchors,
+        settings: Settings,
+    ) -> None:
+        self.given, self.network, self.weigher = given, network, weigher
+        self.smoothed, self.settings = smoothed, settings
+        self.anchored = np.bincount(anchors.classes, minlength=len(given.meaning)) > 0
+        self.typical = [
+            typical_match(text, given.meaning, anchors)
+            for text in (as_floats(given.text[anchors.rows]), self.around(anchors.rows))
+        ]
+
+    def around(self, rows: slice | NDArray[np.intp]) -> Floats:
+        """Return the text within two steps on the graph."""
+        step = csr_array(self.network.inputs.propagation[rows])
+        return as_floats(self.smoothed[rows]) + gather(step, self.smoothed)
+
+    def block(self, rows: slice) -> Judged:
+        """Label the images of a block."""
+        gnn = self.network[rows]
+        cnn = None if self.given.cnn is None else as_floats(np.asarray(self.given.cnn[rows]))
+        scores = {"gnn": gnn} if cnn is None else {"gnn": gnn, "cnn": cnn}
+        scores |= self.final(rows, gnn, cnn)
+        chosen = self.decide(rows, gnn, scores["final"])
+        n_kept = self.settings.kept_scores
+        return Judged({k: TopScores.of(v, n_kept=n_kept) for k, v in scores.items()}, chosen)
+
+    def final(self, rows: slice, gnn: Floats, cnn: Floats | None) -> dict[str, Floats]:
+        """Weigh all evidence, or fuse by Eq. 8."""
+        if self.weigher is not None:
+            probs, factor = self.weigher.weigh(rows, [gnn] if cnn is None else [gnn, cnn])
+            return {"final": probs, "text": factor}
+        if cnn is None:
+            return {"final": gnn}
+        threshold, weight = self.settings.confidence_threshold, self.settings.gnn_weight
+        return {"final": fuse(gnn, cnn, confidence_threshold=threshold, gnn_weight=weight)}
+
+    def decide(self, rows: slice, gnn: Floats, final: Floats) -> Decisions:
+        """Keep, relabel or reject."""
+        own, around = as_floats(self.given.text[rows]), self.around(rows)
+        likeliest = final.argmax(axis=1)
+        near = [
+            text_nearness(text, self.given.meaning, likeliest, typical)
+            for text, typical in zip((own, around), self.typical, strict=True)
+        ]
+        return decide(
+            final,
+            self.given.web_labels[rows],
+            far=far_from_all(gnn, final, *near, settings=self.settings),
+            has_anchors=self.anchored,
+            silent=~filled_rows(self.given.visual[rows]) & ~filled_rows(own),
+            settings=self.settings,
+        )

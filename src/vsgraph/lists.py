@@ -1,0 +1,242 @@
+"""Approximate neighbors: lists of alike rows, scanned by matrix products, set by a wanted recall.
+
+1. Rows are sketched (:mod:`vsgraph.sketch`) and put into lists around centers (k-means).
+2. Every row is compared with the rows of the few lists nearest to it; the best are candidates.
+3. The friends of its friends, and of those who have it as a friend, are candidates too.
+4. Candidates are ranked by their full features.
+
+How many lists and candidates it takes is read off a sample whose true neighbors are known; another
+sample then says what recall was reached.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from vsgraph import kernels
+from vsgraph.blocks import do_in_threads, in_threads, row_blocks
+from vsgraph.sketch import Rows, Singles, principal_axes, sketch
+
+AXES = 255
+SHARE = 0.3  # of what a sketch cuts off, measured on photographs
+ROWS_PER_CENTER = 32  # to train the centers on
+ROUNDS = 4
+SAMPLE = 256  # rows to set the search by, and as many to measure its recall on
+SLAB = 8192
+N_FRIENDS = 20
+JOIN_FINDS = 0.85  # of what the scan misses; if it finds less, the search is widened
+MOST_CANDIDATES = 128
+
+Ints = NDArray[np.integer[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How widely to search.
+
+    Attributes
+    ----------
+    n_probes : int
+        Lists that a row is compared with.
+    n_candidates : int
+        Candidates that are ranked by their full features.
+    """
+
+    n_probes: int
+    n_candidates: int
+
+
+def search_lists(
+    rows: Rows, *, n_neighbors: int, recall: float, progress: bool = False
+) -> tuple[NDArray[np.int32], Singles, float]:
+    """Find the nearest of every row that is alive, up to a recall.
+
+    Returns
+    -------
+    neighbors, similarities : arrays of shape (n_images, n_neighbors)
+        Most similar first, ties by row; -1 and minus infinity where there are none.
+    recall : float
+        Share of the true neighbors found, on a sample that the search was not set by.
+    """
+    random = np.random.default_rng(0)
+    axes = np.ascontiguousarray(principal_axes(rows, random)[:, :AXES])
+    sketches = sketch(rows, axes, share=SHARE, progress=progress)
+    centers = _centers(sketches, random)
+    lists = _nearest(sketches, centers)
+    sample = np.sort(random.choice(len(sketches), min(2 * SAMPLE, len(sketches)), replace=False))
+    truth = true_neighbors(rows, sample, n_neighbors=n_neighbors)
+    plan = _plan(sketches, centers, lists, sample[::2], truth[::2], recall)
+    order = np.argsort(lists, kind="stable").astype(np.int32)
+    _sort_rows(sketches, order)
+    starts = np.searchsorted(lists[order], np.arange(len(centers) + 1))
+    while True:
+        found = _candidates(sketches, centers, starts, plan, progress=progress)
+        neighbors, similarities = _rank(rows, order, found, n_neighbors, progress=progress)
+        reached = _share_found(neighbors[rows.alive[sample[1::2]]], rows.alive[truth[1::2]])
+        if reached >= recall or plan.n_probes == len(centers):
+            return neighbors, similarities, reached
+        plan = Plan(min(2 * plan.n_probes, len(centers)), plan.n_candidates + n_neighbors)
+
+
+def true_neighbors(rows: Rows, sample: Ints, *, n_neighbors: int) -> NDArray[np.int32]:
+    """Return the nearest of a sample of the rows alive, counted among those alive."""
+    n_best = min(n_neighbors, len(rows.alive) - 1)
+    return _best_of_all(
+        lambda block: rows.unit(rows.alive[block]), len(rows.alive), sample, n_best
+    ).astype(np.int32)
+
+
+def _best_of_all(
+    read: Callable[[slice | Ints], Singles], n_rows: int, sample: Ints, n_best: int
+) -> Ints:
+    """Return, for each row of a sample, the rows of highest inner product, best first."""
+    asked = read(sample)
+
+    def best_of(block: slice) -> tuple[Ints, Singles]:
+        scores = asked @ read(block).T
+        own = (sample >= block.start) & (sample < block.stop)
+        scores[np.flatnonzero(own), sample[own] - block.start] = -np.inf
+        n_here = min(n_best, scores.shape[1])
+        best = np.argpartition(scores, -n_here, axis=1)[:, -n_here:]
+        return best + block.start, np.take_along_axis(scores, best, axis=1)
+
+    blocks = row_blocks(n_rows, row_bytes=4 * asked.shape[1], most=4096)
+    parts = list(in_threads(best_of, blocks))
+    ids = np.hstack([part[0] for part in parts])
+    scores = np.hstack([part[1] for part in parts])
+    best_first = np.argsort(-scores, axis=1, kind="stable")[:, :n_best]
+    return np.take_along_axis(ids, best_first, axis=1)
+
+
+def _share_found(found: Ints, truth: Ints) -> float:
+    """Return the share of the true neighbors that are among those found."""
+    return float((truth[:, :, None] == found[:, None, :]).any(axis=2).mean())
+
+
+def _nearness(sketches: Singles, centers: Singles) -> Singles:
+    """Return how near sketches are to each center; higher is nearer."""
+    return sketches @ centers.T - np.einsum("ij,ij->i", centers, centers) / 2
+
+
+def _nearest(sketches: Singles, centers: Singles) -> NDArray[np.intp]:
+    """Return the center nearest to each sketch."""
+    blocks = row_blocks(len(sketches), row_bytes=4 * len(centers), most=4096)
+    return np.concatenate(
+        list(in_threads(lambda rows: _nearness(sketches[rows], centers).argmax(axis=1), blocks))
+    )
+
+
+def _centers(sketches: Singles, random: np.random.Generator) -> Singles:
+    """Return the centers of lists, by a few rounds of k-means on a sample."""
+    n_lists = int(np.clip(2 ** round(np.log2(1.5 * np.sqrt(len(sketches)))), 1, len(sketches)))
+    n_sample = min(len(sketches), ROWS_PER_CENTER * n_lists)
+    sample = sketches[np.sort(random.choice(len(sketches), n_sample, replace=False))]
+    centers = sample[random.choice(n_sample, n_lists, replace=False)]
+    for _ in range(ROUNDS):
+        members = csr_array(
+            (np.ones(n_sample, np.float32), _nearest(sample, centers), np.arange(n_sample + 1)),
+            shape=(n_sample, n_lists),
+        )
+        count = np.asarray(members.sum(axis=0))[:, None]
+        centers = np.where(count > 0, (members.T @ sample) / np.maximum(count, 1), centers)
+    return centers
+
+
+def _plan(
+    sketches: Singles, centers: Singles, lists: Ints, sample: Ints, truth: Ints, recall: float
+) -> Plan:
+    """Return how widely to search so that enough of the sample's true neighbors are found."""
+    wanted = (1 + recall) / 2
+    best = _best_of_all(
+        lambda rows: sketches[rows], len(sketches), sample, min(MOST_CANDIDATES, len(sketches) - 1)
+    )
+    place = (truth[:, :, None] == best[:, None, :]).argmax(axis=2)
+    found = (truth[:, :, None] == best[:, None, :]).any(axis=2)
+    nearness = _nearness(sketches[sample], centers)
+    its_list = np.take_along_axis(nearness, lists[truth], axis=1)
+    lists_before = (nearness[:, None, :] > its_list[:, :, None]).sum(axis=2)
+    missed = (1 - recall) / (1 - JOIN_FINDS)
+    n_candidates = int(np.quantile(np.where(found, place + 1, MOST_CANDIDATES), wanted))
+    n_probes = int(np.quantile(lists_before + 1, max(0, 1 - missed)))
+    least = min(truth.shape[1] + N_FRIENDS, len(sketches) - 1)
+    return Plan(min(n_probes, len(centers)), max(least, n_candidates))
+
+
+def _sort_rows(array: Singles, order: Ints) -> None:
+    """Sort rows in place, some columns at a time, so that no second copy is made."""
+    for start in range(0, array.shape[1], 32):
+        columns = slice(start, start + 32)
+        array[:, columns] = array[order, columns]
+
+
+def _candidates(
+    sketches: Singles, centers: Singles, starts: Ints, plan: Plan, *, progress: bool
+) -> NDArray[np.int32]:
+    """Return the best candidates of every sketch: from the lists nearest to it, then by join."""
+    n_rows = len(sketches)
+    values = np.full((n_rows, plan.n_candidates), -np.inf, np.float32)
+    ids = np.full((n_rows, plan.n_candidates), -1, np.int32)
+    worst = np.zeros(n_rows, np.int32)
+
+    def scan(slab: slice) -> None:
+        own = np.arange(slab.start, slab.stop)
+        kept = values[slab], ids[slab], worst[slab]
+        asked = _askers(_nearness(sketches[slab], centers), plan.n_probes)
+        for which in range(len(centers)):
+            rows = asked.indices[asked.indptr[which] : asked.indptr[which + 1]]
+            members = slice(starts[which], starts[which + 1])
+            if len(rows) and members.start < members.stop:
+                scores = sketches[slab][rows] @ sketches[members].T
+                kernels.offer(scores, rows, own, members.start, *kept)
+        best_first = np.argsort(-values[slab], axis=1, kind="stable")
+        ids[slab] = np.take_along_axis(ids[slab], best_first, axis=1)
+        values[slab] = np.take_along_axis(values[slab], best_first, axis=1)
+        worst[slab] = plan.n_candidates - 1
+
+    slabs = row_blocks(n_rows, most=SLAB)
+    do_in_threads(scan, slabs, title="neighbors", progress=progress)
+    friends = np.ascontiguousarray(ids[:, :N_FRIENDS])
+    known = friends >= 0
+    pairs = friends[known], np.repeat(np.arange(n_rows, dtype=np.int32), known.sum(axis=1))
+    fans = csr_array((np.ones(known.sum(), np.int8), pairs), shape=(n_rows, n_rows))
+
+    def visit(slab: slice) -> None:
+        kernels.join(
+            sketches, np.arange(slab.start, slab.stop), friends, fans.indptr, fans.indices,
+            values[slab], ids[slab], worst[slab],
+        )  # fmt: skip
+
+    do_in_threads(visit, slabs, title="neighbors of neighbors", progress=progress)
+    return ids
+
+
+def _askers(nearness: Singles, n_probes: int) -> csr_array:
+    """Return, list by list, which rows are to be compared with it."""
+    n_rows, n_lists = nearness.shape
+    lists = np.argpartition(nearness, n_lists - n_probes, axis=1)[:, n_lists - n_probes :]
+    return csr_array(
+        (np.ones(lists.size, np.int8), lists.ravel(), np.arange(n_rows + 1) * n_probes),
+        shape=nearness.shape,
+    ).tocsc()
+
+
+def _rank(
+    rows: Rows, order: Ints, candidates: Ints, n_neighbors: int, *, progress: bool
+) -> tuple[NDArray[np.int32], Singles]:
+    """Return the nearest of each row's candidates by the full features."""
+    shape = (len(rows.features), n_neighbors)
+    neighbors = np.full(shape, -1, np.int32)
+    similarities = np.full(shape, -np.inf, np.float32)
+    raw, images = rows.raw, rows.alive[order]
+
+    def rank(slab: slice) -> None:
+        found = np.where(candidates[slab] < 0, -1, images[candidates[slab]])
+        kernels.rank(raw, rows.scale, images[slab], found, similarities, neighbors)
+
+    slabs = row_blocks(len(order), most=2048)
+    do_in_threads(rank, slabs, title="ranking", progress=progress)
+    return neighbors, similarities

@@ -1,0 +1,94 @@
+"""Short vectors that stand for long ones in the neighbor search.
+
+A row is turned onto the principal axes of the features and cut to the first few; how much was cut
+off is kept as one more number. The inner product of two sketches is then an upper bound of the
+cosine (Cauchy-Schwarz on what was cut off), and with `share` below one an estimate of it.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vsgraph.blocks import as_floats, do_in_threads, row_blocks, row_lengths
+from vsgraph.checks import unit_rows
+
+SAMPLE = 2**13
+
+Singles = NDArray[np.float32]
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Features that are searched: any float type, mapped or not, and what scales them to one.
+
+    Attributes
+    ----------
+    features : float array of shape (n_images, n_dims)
+        fp16 or float32.
+    scale : float32 array of shape (n_images,)
+        One over each row's length; zero for a row of zeros.
+    alive : int array
+        Rows that are not zero.
+    """
+
+    features: NDArray[Any]
+    scale: Singles
+    alive: NDArray[np.int32]
+
+    @property
+    def raw(self) -> NDArray[Any]:
+        """The features as the compiled loops take them: fp16 as its bits."""
+        plain = np.asarray(self.features)
+        return plain.view(np.uint16) if plain.dtype == np.float16 else plain
+
+    def unit(self, rows: slice | NDArray[np.integer[Any]]) -> Singles:
+        """Return rows scaled to length one."""
+        return unit_rows(as_floats(np.asarray(self.features[rows])))
+
+
+def rows_to_search(features: NDArray[Any]) -> Rows:
+    """Measure the rows of `features`.
+
+    >>> rows_to_search(np.array([[3.0, 4.0], [0.0, 0.0]], np.float16)).scale.tolist()
+    [0.20000000298023224, 0.0]
+    """
+    length = row_lengths(features)
+    scale = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+    alive = np.flatnonzero(length > 0).astype(np.int32)
+    return Rows(features, scale.astype(np.float32), alive)
+
+
+def principal_axes(rows: Rows, random: np.random.Generator) -> Singles:
+    """Return the directions in which a sample of the rows lies, the widest first, as columns."""
+    n_sample = min(SAMPLE, len(rows.alive))
+    sample = rows.unit(np.sort(random.choice(rows.alive, n_sample, replace=False)))
+    spread, axes = np.linalg.eigh(sample.T @ sample)
+    return np.ascontiguousarray(axes[:, np.argsort(-spread)], dtype=np.float32)
+
+
+def sketch(rows: Rows, axes: Singles, *, share: float, progress: bool = False) -> Singles:
+    """Return the sketch of every row that is alive, (n_alive, n_axes + 1).
+
+    Parameters
+    ----------
+    rows : Rows
+        The features.
+    axes : array of shape (n_dims, n_axes)
+        The first of :func:`principal_axes`.
+    share : float
+        How much of what was cut off two rows are taken to have in common: one for a bound.
+    progress : bool
+        Show a progress bar.
+    """
+    short = np.empty((len(rows.alive), axes.shape[1] + 1), np.float32)
+
+    def fill(block: slice) -> None:
+        short[block, :-1] = rows.unit(rows.alive[block]) @ axes
+        kept = np.einsum("ij,ij->i", short[block, :-1], short[block, :-1])
+        short[block, -1] = np.sqrt(share * np.maximum(1 - kept, 0))
+
+    blocks = row_blocks(len(short), row_bytes=4 * len(axes), most=4096)
+    do_in_threads(fill, blocks, title="sketch", progress=progress)
+    return short
