@@ -63,7 +63,7 @@ def web_classifier(features: Array, labels: NDArray[np.intp]) -> tuple[Array, Ar
 
 def neighbor_vote(features: Array, labels: NDArray[np.intp], *, k: int) -> Array:
     """Return the share of each web label among an image's nearest neighbors."""
-    neighbors, _ = vsgraph.nearest_neighbors(features, n_neighbors=k)
+    neighbors = vsgraph.nearest_neighbors(features, n_neighbors=k).rows
     return np.eye(int(labels.max()) + 1)[labels[neighbors]].mean(axis=1)
 
 

@@ -98,14 +98,14 @@ def text_rows(data: CocoWeb, vectors: Vectors, text: Array) -> list[Row]:
     sure = m50.gnn_probs.max(axis=1) >= PAPER.confidence_threshold
     kept = np.where(sure, m50.gnn_probs.argmax(axis=1), data.web_labels)
     raw = run(dataclasses.replace(PAPER, anchors_per_class=50, unit_features=False), in_sample)
-    product = m50.final_probs * softmax(cosines / 0.05, axis=1)
+    product = np.asarray(m50.final_probs) * softmax(cosines / 0.05, axis=1)
     rows = [
         Row("text alone: nearest label meaning", cosines.argmax(axis=1), cosines[own]),
         final_row("p_f printed, m = 10", printed, own),
         final_row("p_f released, m = 10", m10, own),
         final_row("p_f released, m = 50", m50, own),
         final_row("the same, features not scaled to unit length", raw, own),
-        Row("p_g of it where >= 0.7, else web label", kept, m50.gnn_probs[own]),
+        Row("p_g of it where >= 0.7, else web label", kept, np.asarray(m50.gnn_probs)[own]),
         Row("p_f of it x softmax(cos / 0.05)", product.argmax(axis=1), product[own]),
     ]
     for name, cnn in (
@@ -123,7 +123,7 @@ def final_row(
     name: str, correction: vsgraph.Correction, own: tuple[NDArray[np.intp], NDArray[np.intp]]
 ) -> Row:
     """Return the likeliest labels of a correction, before any decision."""
-    return Row(name, correction.final_probs.argmax(axis=1), correction.final_probs[own])
+    return Row(name, correction.final_probs.argmax(axis=1), np.asarray(correction.final_probs)[own])
 
 
 def print_rows(data: CocoWeb, rows: Sequence[Row]) -> list[str]:
@@ -192,8 +192,8 @@ def multi_label_lines(data: CocoWeb, vectors: Vectors, text: Array) -> list[str]
     lines = ["| scores | mAP | micro F1 | right sets |", "|---|---|---|---|"]
     for name, scores, chosen in (
         ("web labels", data.query_hits[keep].astype(float), data.query_hits[keep]),
-        ("p_g", made.gnn_probs, made.gnn_probs >= 0.5),
-        ("vsgraph default", made.final_probs, made.final_labels),
+        ("p_g", np.asarray(made.gnn_probs), np.asarray(made.gnn_probs) >= 0.5),
+        ("vsgraph default", np.asarray(made.final_probs), made.final_labels),
     ):
         area = average_precision_score(truth, scores, average="macro")
         micro = f1_score(truth, chosen, average="micro")

@@ -107,7 +107,6 @@ def test_some_rows_are_the_same_rows_of_all_also_in_half_precision(seed, layers,
     whole = steps[-1] if form == "printed" else np.hstack(steps)
     inputs = Inputs(s, scale, S, layers, form)
     np.testing.assert_allclose(inputs.at(rows), whole[rows], atol=1e-9)
-    np.testing.assert_allclose(inputs.at(slice(2, 6)), whole[2:6], atol=1e-9)
     half = dataclasses.replace(inputs, features=s.astype(np.float16)).at(rows)
     np.testing.assert_allclose(half, whole[rows], atol=0.05)
 

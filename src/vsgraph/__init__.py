@@ -5,6 +5,7 @@ from vsgraph.correct import correct
 from vsgraph.correction import Correction
 from vsgraph.decisions import Decision, Decisions, Rule, decide
 from vsgraph.errors import InputError, MissingExtraError, VSGraphError, VSGraphWarning
+from vsgraph.estimate import Estimate, estimate
 from vsgraph.evidence import Evidence, weigh_evidence
 from vsgraph.explanation import Explanation, Link
 from vsgraph.fusion import fuse, soft_labels
@@ -23,6 +24,7 @@ __all__ = [
     "Correction",
     "Decision",
     "Decisions",
+    "Estimate",
     "Evidence",
     "Explanation",
     "InputError",
@@ -38,6 +40,7 @@ __all__ = [
     "adopt_graph",
     "correct",
     "decide",
+    "estimate",
     "far_from_all",
     "fuse",
     "grow_anchors",

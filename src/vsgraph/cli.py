@@ -1,13 +1,19 @@
 """The command line: one function a command, no logic."""
 
+import json
+import time
 from pathlib import Path
 from typing import Any
 
 import click
 
 import vsgraph
+from vsgraph.arrays import ArrayFiles, peak_memory
 from vsgraph.demo import run_demo
-from vsgraph.errors import VSGraphError
+from vsgraph.errors import InputError, VSGraphError
+from vsgraph.estimate import check_room
+from vsgraph.settings import Settings
+from vsgraph.storage import refuse_taken
 
 
 class Commands(click.Group):
@@ -45,3 +51,65 @@ def demo_command(out: Path, *, overwrite: bool) -> None:
         f"({result.rejected_rightly:.0%} of them rightly)"
     )
     click.echo(f"report: {result.report.resolve()}")
+
+
+FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+
+
+@main.command("correct")
+@click.option("--features", type=FILE, required=True, help="Visual features, a row an image.")
+@click.option("--texts", type=FILE, required=True, help="Embedded text of each image.")
+@click.option("--meanings", type=FILE, required=True, help="Embedded description of each class.")
+@click.option("--web-labels", type=FILE, required=True, help="Labels as crawled.")
+@click.option("--cnn-probs", type=FILE, help="What a classifier says of each image.")
+@click.option("--class-names", type=FILE, help="Text file with a name a line.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="New folder.")
+@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a setting.")
+@click.option("--overwrite", is_flag=True, help="Replace a correction that is there already.")
+@click.option("--dry-run", is_flag=True, help="Only say what it would take.")
+@click.option("--anyway", is_flag=True, help="Start even if memory or disk seem too small.")
+def correct_command(
+    out: Path,
+    changes: tuple[str, ...],
+    *,
+    overwrite: bool,
+    dry_run: bool,
+    anyway: bool,
+    **paths: Path | None,
+) -> None:
+    """Correct the labels of a crawl given as .npy files (fp16 or fp32, read in blocks).
+
+    Says what it will take before it starts, and leaves a folder that vsgraph.Correction.load reads.
+    """
+    started = time.monotonic()
+    settings = Settings.from_dict(dict(map(_read_change, changes)))
+    files = ArrayFiles(**paths)  # type: ignore[arg-type]
+    expected = files.expect(settings)
+    click.echo(f"expected: {expected}")
+    if not anyway:
+        check_room(expected, out)
+    refuse_taken(out, overwrite=overwrite)
+    if dry_run:
+        return
+    correction = files.correct(settings, progress=True)
+    correction.save(out, overwrite=overwrite)
+    counts = correction.counts
+    click.echo(
+        f"{len(correction)} images: kept {counts['keep']}, relabeled {counts['relabel']}, rejected "
+        f"{counts['reject']}; recall of the graph {correction.graph_recall:.3f}"
+    )
+    click.echo(
+        f"took {time.monotonic() - started:.0f} s and {peak_memory() / 1e9:.1f} GB of memory, "
+        f"mapped files included; saved in {out.resolve()}"
+    )
+
+
+def _read_change(change: str) -> tuple[str, Any]:
+    """Read NAME=VALUE; a value that is no JSON is text."""
+    name, equals, value = change.partition("=")
+    if not equals:
+        raise InputError(f"--set needs NAME=VALUE, as in n_neighbors=10, got {change!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.anchors import Anchors, select_anchors, smooth_text, text_match
-from vsgraph.blocks import filled, in_threads
+from vsgraph.blocks import filled
 from vsgraph.checks import (
     Floats,
     check_labels,
@@ -111,21 +111,17 @@ def correct(
         n_classes=len(names), settings=settings, progress=progress,
     )  # fmt: skip
     weigher = _weigher(given, network, settings)
-    judge = Judge(given, network, weigher, smoothed, anchors, settings)
-    judged = list(in_threads(judge.block, network.blocks(), title="labels", progress=progress))
-    joined = {
-        name: TopScores.joined(part.scores[name] for part in judged) for name in judged[0].scores
-    }
+    judged = Judge(given, network, weigher, smoothed, anchors, settings).judge(progress=progress)
     return Correction(
         class_names=names,
         web_labels=given.web_labels,
-        final_labels=np.concatenate([part.decisions.final_labels for part in judged]),
-        decisions=np.concatenate([part.decisions.decisions for part in judged]),
-        rules=np.concatenate([part.decisions.rules for part in judged]),
-        final_probs=joined["final"],
-        gnn_probs=joined["gnn"],
-        cnn_probs=joined.get("cnn"),
-        text_factor=joined.get("text"),
+        final_labels=judged.decisions.final_labels,
+        decisions=judged.decisions.decisions,
+        rules=judged.decisions.rules,
+        final_probs=judged.scores["final"],
+        gnn_probs=judged.scores["gnn"],
+        cnn_probs=judged.scores.get("cnn"),
+        text_factor=judged.scores.get("text"),
         confusion=weigher.confusion if weigher else None,
         evidence_weights=weigher.model.summary() if weigher else {},
         text_match=match,

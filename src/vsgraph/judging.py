@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.anchors import Anchors
-from vsgraph.blocks import as_floats
+from vsgraph.blocks import as_floats, do_in_threads
 from vsgraph.checks import Floats, filled_rows
 from vsgraph.decisions import Decisions, decide
 from vsgraph.evidence import Weigher
@@ -34,7 +34,7 @@ class Given:
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """What was found out about a block of images."""
+    """What was found out about all images: top scores by kind, and what to do with each."""
 
     scores: dict[str, TopScores]
     decisions: Decisions
@@ -65,15 +65,34 @@ class Judge:
         step = csr_array(self.network.inputs.propagation[rows])
         return as_floats(self.smoothed[rows]) + gather(step, self.smoothed)
 
-    def block(self, rows: slice) -> Judged:
+    def judge(self, *, progress: bool) -> Judged:
+        """Label all images, block by block."""
+        n_images, n_classes = self.network.shape
+        kinds = ["gnn", "final"]
+        kinds += ["cnn"] if self.given.cnn is not None else []
+        kinds += ["text"] if self.weigher is not None else []
+        n_kept = self.settings.kept_scores
+        scores = {kind: TopScores.empty(n_images, n_classes, n_kept=n_kept) for kind in kinds}
+        codes = np.empty((2, n_images), np.uint8)
+        labels = np.empty_like(self.given.web_labels)
+
+        def fill(rows: slice) -> None:
+            found, chosen = self.block(rows)
+            for kind, block in found.items():
+                scores[kind].put(rows, block)
+            labels[rows] = chosen.final_labels
+            codes[:, rows] = chosen.decisions, chosen.rules
+
+        do_in_threads(fill, self.network.blocks(), title="labels", progress=progress)
+        return Judged(scores, Decisions(labels, *codes))
+
+    def block(self, rows: slice) -> tuple[dict[str, Floats], Decisions]:
         """Label the images of a block."""
         gnn = self.network[rows]
         cnn = None if self.given.cnn is None else as_floats(np.asarray(self.given.cnn[rows]))
         scores = {"gnn": gnn} if cnn is None else {"gnn": gnn, "cnn": cnn}
         scores |= self.final(rows, gnn, cnn)
-        chosen = self.decide(rows, gnn, scores["final"])
-        n_kept = self.settings.kept_scores
-        return Judged({k: TopScores.of(v, n_kept=n_kept) for k, v in scores.items()}, chosen)
+        return scores, self.decide(rows, gnn, scores["final"])
 
     def final(self, rows: slice, gnn: Floats, cnn: Floats | None) -> dict[str, Floats]:
         """Weigh all evidence, or fuse by Eq. 8."""

@@ -11,7 +11,7 @@ sample then says what recall was reached.
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,9 @@ ROUNDS = 4
 SAMPLE = 256  # rows to set the search by, and as many to measure its recall on
 SLAB = 8192
 N_FRIENDS = 20
-JOIN_FINDS = 0.85  # of what the scan misses; if it finds less, the search is widened
+SCANNED = 0.8  # of the true neighbors; joins find most of the others
+MOST_JOINS = 3
+MARGIN = 0.2  # so that a sample which the search was not set by reaches the recall too
 MOST_CANDIDATES = 128
 
 Ints = NDArray[np.integer[Any]]
@@ -70,16 +72,163 @@ def search_lists(
     sample = np.sort(random.choice(len(sketches), min(2 * SAMPLE, len(sketches)), replace=False))
     truth = true_neighbors(rows, sample, n_neighbors=n_neighbors)
     plan = _plan(sketches, centers, lists, sample[::2], truth[::2], recall)
-    order = np.argsort(lists, kind="stable").astype(np.int32)
-    _sort_rows(sketches, order)
-    starts = np.searchsorted(lists[order], np.arange(len(centers) + 1))
-    while True:
-        found = _candidates(sketches, centers, starts, plan, progress=progress)
-        neighbors, similarities = _rank(rows, order, found, n_neighbors, progress=progress)
-        reached = _share_found(neighbors[rows.alive[sample[1::2]]], rows.alive[truth[1::2]])
-        if reached >= recall or plan.n_probes == len(centers):
-            return neighbors, similarities, reached
-        plan = Plan(min(2 * plan.n_probes, len(centers)), plan.n_candidates + n_neighbors)
+    sorted_lists = Lists.sort(sketches, centers, lists)
+    tuning = Sample(rows.alive[sample[::2]], rows.alive[truth[::2]])
+    found = sorted_lists.search(rows, tuning, plan, recall=recall, progress=progress)
+    everywhere = np.arange(len(sketches))
+    neighbors, similarities = sorted_lists.rank(
+        rows, found, everywhere, n_neighbors, progress=progress
+    )
+    testing = Sample(rows.alive[sample[1::2]], rows.alive[truth[1::2]])
+    return neighbors, similarities, testing.share_found(neighbors)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """Rows whose true neighbors are known."""
+
+    rows: Ints
+    truth: Ints
+
+    def share_found(self, neighbors: Ints) -> float:
+        """Return the share of the true neighbors that are among those found."""
+        found = neighbors[self.rows]
+        return float((self.truth[:, :, None] == found[:, None, :]).any(axis=2).mean())
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidates:
+    """The best of every sketch so far: their scores and places, in any order but for `worst`."""
+
+    values: Singles
+    ids: NDArray[np.int32]
+    worst: NDArray[np.int32]  # where in a row the lowest score stands
+
+    @classmethod
+    def none(cls, n_rows: int, n_candidates: int) -> Self:
+        """Start with no candidates."""
+        return cls(
+            np.full((n_rows, n_candidates), -np.inf, np.float32),
+            np.full((n_rows, n_candidates), -1, np.int32),
+            np.zeros(n_rows, np.int32),
+        )
+
+    def of(self, slab: slice) -> tuple[Singles, NDArray[np.int32], NDArray[np.int32]]:
+        """Return the part of some rows, as the compiled loops take it."""
+        return self.values[slab], self.ids[slab], self.worst[slab]
+
+    def sort(self, slab: slice) -> None:
+        """Put the best of each row first."""
+        best_first = np.argsort(-self.values[slab], axis=1, kind="stable")
+        self.ids[slab] = np.take_along_axis(self.ids[slab], best_first, axis=1)
+        self.values[slab] = np.take_along_axis(self.values[slab], best_first, axis=1)
+        self.worst[slab] = self.values.shape[1] - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Lists:
+    """Sketches sorted by list.
+
+    Attributes
+    ----------
+    sketches : float32 array of shape (n_alive, n_short)
+        List after list.
+    order : int array of shape (n_alive,)
+        The row, among those alive, behind each sketch.
+    starts : int array of shape (n_lists + 1,)
+        Where each list starts.
+    centers : float32 array of shape (n_lists, n_short)
+        What each list lies around.
+    """
+
+    sketches: Singles
+    order: Ints
+    starts: Ints
+    centers: Singles
+
+    @classmethod
+    def sort(cls, sketches: Singles, centers: Singles, lists: Ints) -> Self:
+        """Sort sketches by list, in place, some columns at a time, so that no copy is made."""
+        order = np.argsort(lists, kind="stable").astype(np.int32)
+        for start in range(0, sketches.shape[1], 32):
+            columns = slice(start, start + 32)
+            sketches[:, columns] = sketches[order, columns]
+        return cls(
+            sketches, order, np.searchsorted(lists[order], np.arange(len(centers) + 1)), centers
+        )
+
+    def search(
+        self, rows: Rows, tuning: Sample, plan: Plan, *, recall: float, progress: bool
+    ) -> Candidates:
+        """Scan lists and join until the sample's neighbors are found; widen the scan if need be."""
+        places = np.argsort(self.order)[np.searchsorted(rows.alive, tuning.rows)]
+        while True:
+            found = self.scan(plan, progress=progress)
+            for _ in range(MOST_JOINS):
+                self.join(found, progress=progress)
+                nearest, _ = self.rank(rows, found, places, tuning.truth.shape[1])
+                if tuning.share_found(nearest) >= recall + MARGIN * (1 - recall):
+                    return found
+            if plan.n_probes == len(self.centers):
+                return found
+            plan = Plan(min(2 * plan.n_probes, len(self.centers)), 2 * plan.n_candidates)
+
+    def scan(self, plan: Plan, *, progress: bool) -> Candidates:
+        """Compare every sketch with those in the lists nearest to it."""
+        found = Candidates.none(len(self.sketches), plan.n_candidates)
+
+        def scan(slab: slice) -> None:
+            own = np.arange(slab.start, slab.stop)
+            asked = _askers(_nearness(self.sketches[slab], self.centers), plan.n_probes)
+            for which in np.flatnonzero(np.diff(asked.indptr)):
+                rows = asked.indices[asked.indptr[which] : asked.indptr[which + 1]]
+                members = slice(self.starts[which], self.starts[which + 1])
+                scores = self.sketches[slab][rows] @ self.sketches[members].T
+                kernels.offer(scores, rows, own, members.start, *found.of(slab))
+
+        slabs = row_blocks(len(self.sketches), most=SLAB)
+        do_in_threads(scan, slabs, title="neighbors", progress=progress)
+        return found
+
+    def join(self, found: Candidates, *, progress: bool) -> None:
+        """Compare every sketch with the friends of its friends and fans."""
+        n_rows = len(self.sketches)
+        slabs = row_blocks(n_rows, most=SLAB)
+        do_in_threads(found.sort, slabs)
+        friends = np.ascontiguousarray(found.ids[:, :N_FRIENDS])
+        known = friends >= 0
+        pairs = friends[known], np.repeat(np.arange(n_rows, dtype=np.int32), known.sum(axis=1))
+        fans = csr_array((np.ones(known.sum(), np.int8), pairs), shape=(n_rows, n_rows))
+
+        def visit(slab: slice) -> None:
+            rows = np.arange(slab.start, slab.stop)
+            linked = friends, fans.indptr, fans.indices
+            kernels.join(self.sketches, rows, *linked, *found.of(slab))
+
+        do_in_threads(visit, slabs, title="neighbors of neighbors", progress=progress)
+
+    def rank(
+        self,
+        rows: Rows,
+        found: Candidates,
+        places: Ints,
+        n_neighbors: int,
+        *,
+        progress: bool = False,
+    ) -> tuple[NDArray[np.int32], Singles]:
+        """Return the nearest among the candidates at some places, by the full features."""
+        shape = (len(rows.features), n_neighbors)
+        neighbors = np.full(shape, -1, np.int32)
+        similarities = np.full(shape, -np.inf, np.float32)
+        raw, images = rows.raw, rows.alive[self.order]
+
+        def rank(block: slice) -> None:
+            ids = found.ids[places[block]]
+            which = np.where(ids < 0, -1, images[ids])
+            kernels.rank(raw, rows.scale, images[places[block]], which, similarities, neighbors)
+
+        do_in_threads(rank, row_blocks(len(places), most=2048), title="ranking", progress=progress)
+        return neighbors, similarities
 
 
 def true_neighbors(rows: Rows, sample: Ints, *, n_neighbors: int) -> NDArray[np.int32]:
@@ -110,11 +259,6 @@ def _best_of_all(
     scores = np.hstack([part[1] for part in parts])
     best_first = np.argsort(-scores, axis=1, kind="stable")[:, :n_best]
     return np.take_along_axis(ids, best_first, axis=1)
-
-
-def _share_found(found: Ints, truth: Ints) -> float:
-    """Return the share of the true neighbors that are among those found."""
-    return float((truth[:, :, None] == found[:, None, :]).any(axis=2).mean())
 
 
 def _nearness(sketches: Singles, centers: Singles) -> Singles:
@@ -159,59 +303,10 @@ def _plan(
     nearness = _nearness(sketches[sample], centers)
     its_list = np.take_along_axis(nearness, lists[truth], axis=1)
     lists_before = (nearness[:, None, :] > its_list[:, :, None]).sum(axis=2)
-    missed = (1 - recall) / (1 - JOIN_FINDS)
     n_candidates = int(np.quantile(np.where(found, place + 1, MOST_CANDIDATES), wanted))
-    n_probes = int(np.quantile(lists_before + 1, max(0, 1 - missed)))
+    n_probes = int(np.quantile(lists_before + 1, SCANNED))
     least = min(truth.shape[1] + N_FRIENDS, len(sketches) - 1)
     return Plan(min(n_probes, len(centers)), max(least, n_candidates))
-
-
-def _sort_rows(array: Singles, order: Ints) -> None:
-    """Sort rows in place, some columns at a time, so that no second copy is made."""
-    for start in range(0, array.shape[1], 32):
-        columns = slice(start, start + 32)
-        array[:, columns] = array[order, columns]
-
-
-def _candidates(
-    sketches: Singles, centers: Singles, starts: Ints, plan: Plan, *, progress: bool
-) -> NDArray[np.int32]:
-    """Return the best candidates of every sketch: from the lists nearest to it, then by join."""
-    n_rows = len(sketches)
-    values = np.full((n_rows, plan.n_candidates), -np.inf, np.float32)
-    ids = np.full((n_rows, plan.n_candidates), -1, np.int32)
-    worst = np.zeros(n_rows, np.int32)
-
-    def scan(slab: slice) -> None:
-        own = np.arange(slab.start, slab.stop)
-        kept = values[slab], ids[slab], worst[slab]
-        asked = _askers(_nearness(sketches[slab], centers), plan.n_probes)
-        for which in range(len(centers)):
-            rows = asked.indices[asked.indptr[which] : asked.indptr[which + 1]]
-            members = slice(starts[which], starts[which + 1])
-            if len(rows) and members.start < members.stop:
-                scores = sketches[slab][rows] @ sketches[members].T
-                kernels.offer(scores, rows, own, members.start, *kept)
-        best_first = np.argsort(-values[slab], axis=1, kind="stable")
-        ids[slab] = np.take_along_axis(ids[slab], best_first, axis=1)
-        values[slab] = np.take_along_axis(values[slab], best_first, axis=1)
-        worst[slab] = plan.n_candidates - 1
-
-    slabs = row_blocks(n_rows, most=SLAB)
-    do_in_threads(scan, slabs, title="neighbors", progress=progress)
-    friends = np.ascontiguousarray(ids[:, :N_FRIENDS])
-    known = friends >= 0
-    pairs = friends[known], np.repeat(np.arange(n_rows, dtype=np.int32), known.sum(axis=1))
-    fans = csr_array((np.ones(known.sum(), np.int8), pairs), shape=(n_rows, n_rows))
-
-    def visit(slab: slice) -> None:
-        kernels.join(
-            sketches, np.arange(slab.start, slab.stop), friends, fans.indptr, fans.indices,
-            values[slab], ids[slab], worst[slab],
-        )  # fmt: skip
-
-    do_in_threads(visit, slabs, title="neighbors of neighbors", progress=progress)
-    return ids
 
 
 def _askers(nearness: Singles, n_probes: int) -> csr_array:
@@ -222,21 +317,3 @@ def _askers(nearness: Singles, n_probes: int) -> csr_array:
         (np.ones(lists.size, np.int8), lists.ravel(), np.arange(n_rows + 1) * n_probes),
         shape=nearness.shape,
     ).tocsc()
-
-
-def _rank(
-    rows: Rows, order: Ints, candidates: Ints, n_neighbors: int, *, progress: bool
-) -> tuple[NDArray[np.int32], Singles]:
-    """Return the nearest of each row's candidates by the full features."""
-    shape = (len(rows.features), n_neighbors)
-    neighbors = np.full(shape, -1, np.int32)
-    similarities = np.full(shape, -np.inf, np.float32)
-    raw, images = rows.raw, rows.alive[order]
-
-    def rank(slab: slice) -> None:
-        found = np.where(candidates[slab] < 0, -1, images[candidates[slab]])
-        kernels.rank(raw, rows.scale, images[slab], found, similarities, neighbors)
-
-    slabs = row_blocks(len(order), most=2048)
-    do_in_threads(rank, slabs, title="ranking", progress=progress)
-    return neighbors, similarities

@@ -27,6 +27,7 @@ from vsgraph.solvers import (
 )
 
 BLOCK_EDGES = 10
+MOST_ROWS = 2048
 
 Rows = slice | NDArray[np.integer[Any]]
 
@@ -120,7 +121,7 @@ class Network:
 
     def __getitem__(self, rows: Rows) -> Floats:
         """Return ``p_g`` of some images (Eq. 6)."""
-        logits = self.inputs.at(rows) @ self.weights
+        logits = self.inputs.at(np.arange(len(self))[rows]) @ self.weights
         logits[:, ~self.anchored] = -np.inf
         return np.exp(log_softmax(logits, axis=1)) if self.softmax else expit(logits)
 
@@ -131,7 +132,7 @@ class Network:
     def blocks(self) -> list[slice]:
         """Return blocks of images to ask for at a time."""
         row_bytes = 4 * (sum(self.weights.shape) + BLOCK_EDGES * self.inputs.features.shape[1])
-        return row_blocks(len(self), row_bytes=row_bytes, most=2048)
+        return row_blocks(len(self), row_bytes=row_bytes, most=MOST_ROWS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +155,7 @@ class Inputs:
     Examples
     --------
     >>> swap = csr_array([[0, 1.0], [1.0, 0]])
-    >>> Inputs(np.array([[1.0], [2.0]]), np.ones(2), swap, 1, "released").at(slice(1)).tolist()
+    >>> Inputs(np.array([[1.0], [2.0]]), np.ones(2), swap, 1, "released").at(np.array([0])).tolist()
     [[1.0, 2.0]]
     """
 
@@ -164,8 +165,13 @@ class Inputs:
     n_layers: int
     form: Form
 
-    def at(self, rows: Rows) -> Floats:
+    def at(self, rows: NDArray[np.intp]) -> Floats:
         """Return the inputs at some rows."""
+        blocks = row_blocks(len(rows), most=MOST_ROWS)
+        return np.concatenate([self._few(rows[block]) for block in blocks])
+
+    def _few(self, rows: NDArray[np.intp]) -> Floats:
+        """Return the inputs at so few rows that all their neighbors' features fit in memory."""
         own = as_floats(np.asarray(self.features[rows]))
         steps = [own * self.scale[rows][:, None].astype(own.dtype)]
         step = csr_array(self.propagation[rows])

@@ -15,6 +15,7 @@ from vsgraph.blocks import as_floats, do_in_threads, row_blocks, row_lengths
 from vsgraph.checks import unit_rows
 
 SAMPLE = 2**13
+ROUNDING = 1e-5  # how much longer single precision may make what is kept of a row of length one
 
 Singles = NDArray[np.float32]
 
@@ -64,7 +65,7 @@ def principal_axes(rows: Rows, random: np.random.Generator) -> Singles:
     """Return the directions in which a sample of the rows lies, the widest first, as columns."""
     n_sample = min(SAMPLE, len(rows.alive))
     sample = rows.unit(np.sort(random.choice(rows.alive, n_sample, replace=False)))
-    spread, axes = np.linalg.eigh(sample.T @ sample)
+    spread, axes = np.linalg.eigh((sample.T @ sample).astype(np.float64))
     return np.ascontiguousarray(axes[:, np.argsort(-spread)], dtype=np.float32)
 
 
@@ -87,7 +88,7 @@ def sketch(rows: Rows, axes: Singles, *, share: float, progress: bool = False) -
     def fill(block: slice) -> None:
         short[block, :-1] = rows.unit(rows.alive[block]) @ axes
         kept = np.einsum("ij,ij->i", short[block, :-1], short[block, :-1])
-        short[block, -1] = np.sqrt(share * np.maximum(1 - kept, 0))
+        short[block, -1] = np.sqrt(share * (np.maximum(1 - kept, 0) + ROUNDING))
 
     blocks = row_blocks(len(short), row_bytes=4 * len(axes), most=4096)
     do_in_threads(fill, blocks, title="sketch", progress=progress)

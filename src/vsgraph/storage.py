@@ -23,14 +23,19 @@ def refuse_file(folder: Path) -> None:
         raise InputError(f"{folder} is a file; choose the name of a folder")
 
 
-@contextmanager
-def new_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Give a temporary folder that takes the final name when the block ends without an error."""
+def refuse_taken(folder: Path, *, overwrite: bool) -> None:
+    """Refuse a folder that is there already, unless it is ours and may be replaced."""
     refuse_file(folder)
     if folder.exists() and not overwrite:
         raise InputError(f"{folder} exists already; choose another folder, or say overwrite")
     if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
         raise InputError(f"{folder} holds other files and was not written by vsgraph; left alone")
+
+
+@contextmanager
+def new_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Give a temporary folder that takes the final name when the block ends without an error."""
+    refuse_taken(folder, overwrite=overwrite)
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -70,10 +75,10 @@ def load_record(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         ) from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise InputError(f"{folder / RECORD} is not in the format {FORMAT}")
-    return {path.stem: _load_array(path) for path in sorted(folder.glob("*.npy"))}, values
+    return {path.stem: open_array(path) for path in sorted(folder.glob("*.npy"))}, values
 
 
-def _load_array(path: Path) -> NDArray[Any]:
+def open_array(path: Path) -> NDArray[Any]:
     """Map an array from a file, refusing what is none."""
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)

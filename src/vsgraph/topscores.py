@@ -5,7 +5,6 @@ next to nothing. Written and read in blocks, a row costs the same however many c
 """
 
 import dataclasses
-from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -67,15 +66,27 @@ class TopScores:
         )
 
     @classmethod
-    def joined(cls, parts: Iterable[Self]) -> Self:
-        """Put blocks of rows together."""
-        blocks = list(parts)
+    def empty(cls, n_rows: int, n_classes: int, *, n_kept: int) -> Self:
+        """Make room for scores that are put in a block at a time."""
+        shape = (n_rows, min(n_kept, n_classes))
         return cls(
-            np.concatenate([block.classes for block in blocks]),
-            np.concatenate([block.values for block in blocks]),
-            np.concatenate([block.rest for block in blocks]),
-            blocks[0].n_classes,
+            np.zeros(shape, _smallest_ints(n_classes)),
+            np.zeros(shape, np.float32),
+            np.zeros(n_rows, np.float32),
+            n_classes,
         )
+
+    def put(self, rows: Any, scores: ArrayLike) -> None:  # noqa: ANN401
+        """Keep the highest scores of a dense block at some rows, in place.
+
+        >>> scores = TopScores.empty(2, 3, n_kept=1)
+        >>> scores.put(slice(1, 2), [[0.1, 0.7, 0.2]])
+        >>> scores.argmax().tolist()
+        [0, 1]
+        """
+        block = self.of(scores, n_kept=self.classes.shape[1])
+        for name in PARTS:
+            getattr(self, name)[rows] = getattr(block, name)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -138,11 +149,10 @@ class TopScores:
         """
         if not len(rows):
             return self
-        new = self.of(block, n_kept=self.classes.shape[1])
-        old: dict[str, Any] = {name: np.array(getattr(self, name)) for name in PARTS}
-        for name in PARTS:
-            old[name][rows] = getattr(new, name)
-        return dataclasses.replace(self, **old)
+        copies: dict[str, Any] = {name: np.array(getattr(self, name)) for name in PARTS}
+        changed = dataclasses.replace(self, **copies)
+        changed.put(rows, block)
+        return changed
 
     @property
     def total(self) -> Floats:
