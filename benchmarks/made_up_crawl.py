@@ -11,13 +11,14 @@ BLOCK = 2**14
 CLUSTERS_PER_CLASS = 4
 
 
-def write_crawl(  # noqa: PLR0913
+def write_crawl(
     folder: Path,
     *,
     n_images: int,
     n_dims: int,
     n_classes: int,
     n_text_dims: int = 384,
+    with_cnn: bool = True,
     noise: float = 0.3,
     seed: int = 0,
 ) -> Path:
@@ -41,7 +42,8 @@ def write_crawl(  # noqa: PLR0913
     truth = random.integers(n_classes, size=n_images)
     wrong = random.uniform(size=n_images) < noise
     web = np.where(wrong, random.integers(n_classes, size=n_images), truth)
-    sizes = {"features": n_dims, "texts": n_text_dims, "cnn_probs": n_classes}
+    sizes = {"features": n_dims, "texts": n_text_dims}
+    sizes |= {"cnn_probs": n_classes} if with_cnn else {}
     files = {
         name: open_memmap(folder / f"{name}.npy", "w+", np.float16, (n_images, size))
         for name, size in sizes.items()
@@ -55,6 +57,8 @@ def write_crawl(  # noqa: PLR0913
         text = meanings[truth[rows]] + 1.5 * random.normal(size=(n, n_text_dims))
         text[random.uniform(size=n) < 1 / 3] = 0
         files["texts"][rows] = text
+        if not with_cnn:
+            continue
         logits = random.normal(size=(n, n_classes))
         logits[np.arange(n), truth[rows]] += 4
         logits[np.arange(n), web[rows]] += 3
@@ -67,3 +71,8 @@ def write_crawl(  # noqa: PLR0913
     np.save(folder / "truth.npy", truth)
     done.write_text(json.dumps(shape))
     return folder
+
+
+def read_crawl(folder: Path) -> dict[str, np.ndarray]:
+    """Map the arrays of a crawl from disk."""
+    return {path.stem: np.load(path, mmap_mode="r") for path in sorted(folder.glob("*.npy"))}

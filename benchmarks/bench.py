@@ -1,0 +1,150 @@
+"""Measure vsgraph beside the alternatives and write docs/performance.md.
+
+``python benchmarks/bench.py`` runs everything (an hour or two on two cores), each measurement
+alone in a process of its own, one after the other, and keeps each result in
+``benchmarks/results.json`` as it comes: started again, it goes on. ``--only PART`` repeats a part.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from made_up_crawl import write_crawl
+from page import write_page
+from real_features import grown_features
+
+from vsgraph.estimate import flops
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.json"
+SCRATCH = Path(os.environ.get("VSGRAPH_BENCH", Path.home() / ".cache" / "vsgraph-bench"))
+LONGEST = 1500
+
+EXACT = ("vsgraph-exact", "faiss-flat", "sklearn")
+NEAR = (
+    "vsgraph-approximate", "hnswlib-pca", "faiss-nndescent-pca", "faiss-ivf-pca", "faiss-hnsw-pca",
+    "pynndescent-pca",
+)  # fmt: skip
+SEARCHES = {
+    "real 20k": (*EXACT, "naive-dense", *NEAR, "hnswlib"),
+    "real 100k": (*EXACT, *NEAR, "hnswlib"),
+    "made-up 500k": NEAR,
+}
+CURVES = {
+    "N": [(n, 512, 100, ()) for n in (12_500, 25_000, 50_000, 100_000, 200_000)],
+    "d": [(50_000, d, 100, ()) for d in (128, 256, 512, 1024, 2048)],
+    "C": [(50_000, 512, c, ()) for c in (25, 50, 100, 200, 400)],
+    "k": [(50_000, 512, 100, (f"n_neighbors={k}",)) for k in (5, 10, 20)],
+    "m": [(50_000, 512, 100, (f"anchors_per_class={m}",)) for m in (10, 50, 200)],
+}
+
+
+def child(script: str, *arguments: object) -> dict[str, Any]:
+    """Run a script of this folder in a process of its own and return what it prints."""
+    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+    environment = os.environ | {"PYTHONWARNINGS": "ignore"}
+    try:
+        ran = subprocess.run(
+            command, capture_output=True, text=True, timeout=LONGEST, env=environment, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"failed": f"more than {LONGEST} s"}
+    if ran.returncode:
+        return {"failed": (ran.stderr.strip().splitlines() or ["no message"])[-1]}
+    return json.loads(ran.stdout.strip().splitlines()[-1])
+
+
+class Book:
+    """Results by name, written as they come."""
+
+    def __init__(self, only: str) -> None:
+        self.results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        self.only = only
+
+    def measure(self, name: str, script: str, *arguments: object) -> None:
+        """Measure what is not there yet, or what was asked for again."""
+        if self.only and not name.startswith(self.only):
+            return
+        if name in self.results and not self.only:
+            return
+        click.echo(f"{name} ...", nl=False)
+        self.results[name] = child(script, *arguments)
+        click.echo(f" {json.dumps(self.results[name])[:160]}")
+        RESULTS.write_text(json.dumps(self.results, indent=1) + "\n")
+
+    def wants(self, name: str) -> bool:
+        """Return whether anything of a part is still to be measured."""
+        return not self.only or name.startswith(self.only) or self.only.startswith(name)
+
+
+def machine() -> dict[str, Any]:
+    """Say what this ran on."""
+    cpu = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
+         if line.startswith("model name")), platform.processor(),
+    )  # fmt: skip
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
+    return {"cpu": cpu, "cores": os.cpu_count(), "memory_gb": memory, "gflops": flops() / 1e9}
+
+
+def features_of(name: str) -> Path:
+    """Return the features of a data set, made if they are not there yet."""
+    if name == "made-up 500k":
+        return crawl(500_000, 2048, 500) / "features.npy"
+    n_rows = int(name.split()[1].removesuffix("k")) * 1000
+    path = SCRATCH / f"real-{n_rows}.npy"
+    if not path.exists():
+        np.save(path, grown_features(n_rows))
+    return path
+
+
+def crawl(n_images: int, n_dims: int, n_classes: int, *, with_cnn: bool = True) -> Path:
+    """Return a made-up crawl, made if it is not there yet."""
+    folder = SCRATCH / f"crawl-{n_images}-{n_dims}-{n_classes}"
+    return write_crawl(
+        folder, n_images=n_images, n_dims=n_dims, n_classes=n_classes, with_cnn=with_cnn
+    )
+
+
+@click.command()
+@click.option("--only", default="", help="Measure again what starts with this name.")
+@click.option("--page-only", is_flag=True, help="Only write the page from the results.")
+def main(only: str, *, page_only: bool) -> None:
+    """Measure, then write the page."""
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    book = Book(only)
+    if not page_only:
+        if "machine" not in book.results:
+            book.results["machine"] = machine()
+        for name, methods in SEARCHES.items():
+            if book.wants(f"search {name}"):
+                path = features_of(name)
+                for method in methods:
+                    book.measure(f"search {name} {method}", "searches.py", method, path)
+        for axis, points in CURVES.items():
+            for n, d, c, changes in points:
+                if book.wants(f"curve {axis}"):
+                    where = crawl(n, d, c)
+                    book.measure(f"curve {axis} {n} {d} {c} {' '.join(changes)}".strip(),
+                                 "pipeline.py", where, *changes)  # fmt: skip
+        if book.wants("whole 500k"):
+            where = crawl(500_000, 2048, 500)
+            book.measure("whole 500k", "pipeline.py", where, "anchors_per_class=10")
+        if book.wants("network"):
+            book.measure("network 50k 50000", "networks.py", crawl(50_000, 512, 100), 50_000)
+            book.measure("network 50k 5000", "networks.py", crawl(50_000, 512, 100), 5000)
+            book.measure("network 500k 5000", "networks.py", crawl(500_000, 2048, 500), 5000)
+        if book.wants("whole 2400k"):
+            where = crawl(2_400_000, 256, 1000, with_cnn=False)
+            book.measure("whole 2400k", "pipeline.py", where, "anchors_per_class=10")
+    write_page(book.results, HERE.parent / "docs" / "performance.md")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""A whole correction of a crawl on disk, each stage timed: ``pipeline.py CRAWL [NAME=VALUE ...]``.
+
+Prints a line of JSON: seconds by stage, memory held (with and without mapped files), accuracy.
+"""
+
+import importlib
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from made_up_crawl import read_crawl
+
+import vsgraph
+
+STAGES = {
+    "_check_inputs": "reading",
+    "_graph": "graph",
+    "smooth_text": "text",
+    "text_match": "text",
+    "select_anchors": "text",
+    "label_in_rounds": "network",
+    "_weigher": "evidence",
+    "Judge": "labels",
+}
+
+
+class Memory:
+    """Watches how much memory this process holds."""
+
+    def __init__(self) -> None:
+        self.held = self.with_files = 0.0
+        threading.Thread(target=self.watch, daemon=True).start()
+
+    def watch(self) -> None:
+        """Look a few times a second."""
+        while True:
+            lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+            found = {line.split(":")[0]: line.split()[1] for line in lines if "kB" in line}
+            self.held = max(self.held, float(found["RssAnon"]) / 1e6)
+            self.with_files = max(self.with_files, float(found["VmRSS"]) / 1e6)
+            time.sleep(0.05)
+
+
+def timed(name: str, work: Callable[..., Any], seconds: dict[str, float]) -> Callable[..., Any]:
+    """Add what a function takes to its stage."""
+
+    def call(*args: object, **options: object) -> object:
+        started = time.perf_counter()
+        result = work(*args, **options)
+        seconds[name] = seconds.get(name, 0) + time.perf_counter() - started
+        return result
+
+    return call
+
+
+def main(folder: str, *changes: str) -> None:
+    """Run and report."""
+    module = importlib.import_module("vsgraph.correct")
+    seconds: dict[str, float] = {}
+    for function, stage in STAGES.items():
+        if function == "Judge":
+            judge = module.Judge
+            judge.judge = timed(stage, judge.judge, seconds)
+        else:
+            setattr(module, function, timed(stage, getattr(module, function), seconds))
+    given = read_crawl(Path(folder))
+    settings = vsgraph.Settings.from_dict(
+        {name: json.loads(value) for name, value in (change.split("=") for change in changes)}
+    )
+    few = np.arange(20).repeat(10), np.eye(20, dtype=np.float32).repeat(10, axis=0)
+    vsgraph.nearest_neighbors(np.random.default_rng(0).normal(size=(9000, 32)), n_neighbors=5)
+    module.correct(few[1], few[1], np.eye(20), few[0], settings=settings)  # compiled, warm
+    seconds.clear()
+    memory, started = Memory(), time.perf_counter()
+    result = module.correct(
+        given["features"], given["texts"], given["meanings"], given["web_labels"],
+        given.get("cnn_probs"), settings=settings,
+    )  # fmt: skip
+    total = time.perf_counter() - started
+    n_images, n_dims = given["features"].shape
+    print(json.dumps({
+        "n_images": n_images, "n_dims": n_dims, "n_classes": len(given["meanings"]),
+        "changes": list(changes), "seconds": total, "stages": seconds,
+        "memory_gb": memory.held, "with_files_gb": memory.with_files,
+        "recall": result.graph_recall, "counts": result.counts,
+        "right_before": float((given["web_labels"] == given["truth"]).mean()),
+        "right_after": float((result.final_labels == given["truth"]).mean()),
+        "expected_seconds": sum(vsgraph.estimate(
+            settings, n_images=n_images, n_dims=n_dims, n_classes=len(given["meanings"]),
+            n_text_dims=given["texts"].shape[1], with_cnn="cnn_probs" in given,
+        ).seconds.values()),
+    }))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
