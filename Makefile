@@ -31,8 +31,9 @@ fix: $(DEV) ## Mend and format what can be mended by a tool
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(DEV) ## Time the core, one stage beside its plain form, at growing sizes
-	$(BIN)/python benchmarks/core.py
+bench: $(DEV) ## Measure beside the alternatives and rewrite docs/performance.md (hours; it resumes)
+	$(BIN)/pip install --quiet -c constraints.txt --group bench
+	$(BIN)/python benchmarks/bench.py
 
 labels: $(DEV) ## Rewrite docs/label-quality.md from COCO-Web (DATA=its folder)
 	THP_MEM_ALLOC_ENABLE=1 $(BIN)/python experiments/coco_web.py $(DATA) --write docs/label-quality.md

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 import numpy as np
-from made_up_crawl import read_crawl
 
 import vsgraph
+from made_up_crawl import read_crawl
 from vsgraph.blocks import in_threads
 from vsgraph.sgc import Network, train
 from vsgraph.solvers import AnchorTask, anchor_loss, anchor_task, check_task
@@ -49,9 +49,7 @@ def main(crawl: Path, epochs: int) -> None:
     match = vsgraph.text_match(smooth, given["meanings"], web)
     anchors = vsgraph.select_anchors(match, per_class=PAPER.anchors_per_class)
     n_classes = len(given["meanings"])
-    task = anchor_task(
-        anchors, check_task(anchors, web, n_rows=len(features), n_classes=n_classes)
-    )
+    task = anchor_task(anchors, check_task(anchors, web, n_rows=len(features), n_classes=n_classes))
     told: dict[str, object] = {"n_images": len(features), "anchors": len(anchors), "epochs": epochs}
     found = {}
     for solver in ("optimum", "adam"):

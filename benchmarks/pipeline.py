@@ -6,16 +6,16 @@ Prints a line of JSON: seconds by stage, memory held (with and without mapped fi
 import importlib
 import json
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from made_up_crawl import read_crawl
 
 import vsgraph
+from made_up_crawl import read_crawl
+from memory import Memory
 
 STAGES = {
     "_check_inputs": "reading",
@@ -27,23 +27,6 @@ STAGES = {
     "_weigher": "evidence",
     "Judge": "labels",
 }
-
-
-class Memory:
-    """Watches how much memory this process holds."""
-
-    def __init__(self) -> None:
-        self.held = self.with_files = 0.0
-        threading.Thread(target=self.watch, daemon=True).start()
-
-    def watch(self) -> None:
-        """Look a few times a second."""
-        while True:
-            lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-            found = {line.split(":")[0]: line.split()[1] for line in lines if "kB" in line}
-            self.held = max(self.held, float(found["RssAnon"]) / 1e6)
-            self.with_files = max(self.with_files, float(found["VmRSS"]) / 1e6)
-            time.sleep(0.05)
 
 
 def timed(name: str, work: Callable[..., Any], seconds: dict[str, float]) -> Callable[..., Any]:

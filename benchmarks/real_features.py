@@ -25,7 +25,7 @@ def real_features() -> np.ndarray:
     from encode import photo_features
 
     folder = Path(os.environ.get("VSGRAPH_COCO_WEB", ROOT / "../shared/data/coco-web"))
-    features = photo_features(read_coco_web(folder).paths)
+    features = photo_features(read_coco_web(folder).images)
     return features / np.linalg.norm(features, axis=1, keepdims=True)
 
 

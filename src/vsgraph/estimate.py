@@ -69,6 +69,7 @@ def estimate(
     n_classes: int,
     n_text_dims: int = 384,
     with_cnn: bool = True,
+    machine_flops: float | None = None,
 ) -> Estimate:
     """Estimate what a correction takes on this machine.
 
@@ -80,6 +81,8 @@ def estimate(
         Features have shape (n_images, n_dims), texts (n_images, n_text_dims).
     with_cnn : bool
         Probabilities of a CNN are given.
+    machine_flops : float, optional
+        Operations a second in a matrix product; measured if not given.
 
     Returns
     -------
@@ -109,7 +112,7 @@ def estimate(
         + 1e-9 * edges * reach * n_dims
         + 1.5e-7 * n * n_classes,
     }
-    slower = REFERENCE_FLOPS / flops()
+    slower = REFERENCE_FLOPS / (machine_flops or flops())
     kept = 3 + with_cnn
     scores = kept * n * (6 * min(settings.kept_scores, n_classes) + 4)
     graph = 12 * edges

@@ -22,7 +22,11 @@ Tiles = tuple[slice, slice]
 
 
 def rule_out_others(
-    rows: Rows, neighbors: NDArray[np.int32], similarities: Singles, *, progress: bool = False
+    rows: Rows,
+    neighbors: NDArray[np.int32],
+    similarities: Singles,
+    *,
+    progress: bool = False,
 ) -> None:
     """Put into the lists, in place, every neighbor that they lack.
 
@@ -35,7 +39,7 @@ def rule_out_others(
     progress : bool
         Show a progress bar.
     """
-    axes = principal_axes(rows, np.random.default_rng(0))
+    axes = principal_axes(rows, rows.features.shape[1])
     n_axes = _cheapest_length(rows, axes, similarities[:, -1])
     bounds = sketch(rows, np.ascontiguousarray(axes[:, :n_axes]), share=1, progress=progress)
     raw = rows.raw

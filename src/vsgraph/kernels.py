@@ -57,6 +57,11 @@ def offer(scores, rows, own, first, values, ids, worst):
         lowest = values[row, place]
         for j in range(scores.shape[1]):
             if scores[i, j] > lowest and first + j != own[row]:
+                known = False  # by the join, before its list was scanned
+                for other in range(n_kept):
+                    known |= ids[row, other] == first + j
+                if known:
+                    continue
                 values[row, place] = scores[i, j]
                 ids[row, place] = first + j
                 place = 0

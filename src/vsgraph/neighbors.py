@@ -162,8 +162,9 @@ def _search(
         rows = rows_to_search(_short_singles(features))
     if len(rows.alive) <= FEW_ROWS:
         return _fill_up(*_compare_alive(rows.features, rows.alive, n_neighbors), rows.alive, 1.0)
+    wanted = START_RECALL if exact else recall
     found, similarities, reached = search_lists(
-        rows, n_neighbors=n_neighbors, recall=START_RECALL if exact else recall, progress=progress
+        rows, n_neighbors=n_neighbors, recall=wanted, progress=progress
     )
     if exact:
         rule_out_others(rows, found, similarities, progress=progress)
