@@ -33,8 +33,8 @@ NEAR = (
 )  # fmt: skip
 SEARCHES = {
     "real 20k": (*EXACT, "naive-dense", *NEAR, "hnswlib"),
-    "real 100k": (*EXACT, *NEAR, "hnswlib"),
-    "made-up 500k": NEAR[:-2] + NEAR[-1:],
+    "real 100k": (*EXACT, *NEAR, "hnswlib", "pynndescent"),
+    "made-up 500k": ("vsgraph-approximate", "pynndescent", "hnswlib-pca"),
 }
 CURVES = {
     "N": [(n, 512, 100, ()) for n in (12_500, 25_000, 50_000, 100_000, 200_000)],
@@ -74,8 +74,10 @@ class Book:
         if name in self.results and not self.only:
             return
         click.echo(f"{name} ...", nl=False)
-        self.results[name] = child(script, *arguments)
-        click.echo(f" {json.dumps(self.results[name])[:160]}")
+        found = child(script, *arguments)
+        click.echo(f" {json.dumps(found)[:300]}")
+        self.results |= json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        self.results[name] = found
         RESULTS.write_text(json.dumps(self.results, indent=1) + "\n")
 
     def wants(self, name: str) -> bool:

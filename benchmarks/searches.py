@@ -17,9 +17,9 @@ import vsgraph
 from memory import Memory
 from vsgraph import kernels
 from vsgraph.blocks import do_in_threads, n_threads
-from vsgraph.lists import Sample, true_neighbors
+from vsgraph.lists import true_neighbors
 from vsgraph.neighbors import nearest_neighbors
-from vsgraph.sketch import principal_axes, rows_to_search
+from vsgraph.sketch import Rows, principal_axes, rows_to_search
 
 K = 10
 RANKED = 48
@@ -152,8 +152,19 @@ METHODS: dict[str, Callable[[Array], Array]] = {
     "faiss-hnsw-pca": with_pca(faiss_hnsw),
     "faiss-ivf-pca": with_pca(faiss_ivf),
     "faiss-nndescent-pca": with_pca(faiss_nndescent),
+    "pynndescent": pynndescent_search,
     "pynndescent-pca": with_pca(pynndescent_search),
 }
+
+
+def recall_of(rows: Rows, asked: Array, found: Array) -> float:
+    """Return the share of neighbors as near as the last true one; ties count, itself does not."""
+    last = true_neighbors(rows, asked, n_neighbors=K)[1][:, -1]
+    own = rows.unit(asked)
+    near = np.einsum("ij,ikj->ik", own, rows.unit(found.ravel()).reshape(*found.shape, -1))
+    near[(found == asked[:, None]) | (found < 0)] = -np.inf
+    right = (near >= last[:, None] - 1e-6).sum(axis=1)
+    return float(np.minimum(right, K).mean() / K)
 
 
 @click.command()
@@ -166,7 +177,7 @@ def main(method: str, path: Path) -> None:
     features = stored if own else stored.astype(np.float32)
     if not own:
         features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
-    if own or method.endswith("-pca"):
+    if own or method.endswith("-pca") or method == "pynndescent":
         METHODS[method](np.array(features[:9000]))  # compiles
     memory = Memory()
     time.sleep(0.2)
@@ -178,10 +189,9 @@ def main(method: str, path: Path) -> None:
     peak = memory.held - before
     rows = rows_to_search(stored)
     asked = 10 * np.sort(np.random.default_rng(9).choice(len(stored) // 10, 512, replace=False))
-    truth = Sample(np.arange(512), true_neighbors(rows, asked, n_neighbors=K))
     print(json.dumps({
         "seconds": took[0], "cpu_seconds": took[1], "memory_gb": peak,
-        "recall": truth.share_found(found[asked // part]), "version": vsgraph.__version__,
+        "recall": recall_of(rows, asked, found[asked // part]), "version": vsgraph.__version__,
     }))  # fmt: skip
 
 

@@ -94,6 +94,19 @@ def test_zeros_duplicates_ties_and_negative_cosines_behave(seed, n, k, half, n_z
     assert all(len(set(row)) == k for row in found.rows.tolist())
 
 
+def test_thousands_of_copies_of_a_picture_do_not_upset_the_search(many):
+    """Crawls hold the same placeholder over and over; which copy is found does not matter."""
+    features = many.copy()
+    features[::2] = features[0]
+    found = vsgraph.nearest_neighbors(features, n_neighbors=5, search="approximate")
+    assert found.recall >= 0.99
+    np.testing.assert_allclose(found.similarities[::2], 1, atol=1e-5)
+    assert all(len(set(row)) == 5 for row in found.rows.tolist())
+    exact = vsgraph.nearest_neighbors(features, n_neighbors=5, search="exact")
+    assert exact.rows[0].tolist() == [2, 4, 6, 8, 10]
+    assert exact.rows[4].tolist() == [0, 2, 6, 8, 10]
+
+
 def test_equal_pictures_are_listed_by_row(few_is_none):
     features = np.repeat(np.eye(3, dtype=np.float32) + 1, 6, axis=0)
     found = vsgraph.nearest_neighbors(features, n_neighbors=3, search="exact")

@@ -43,7 +43,7 @@ class Estimate:
     --------
     >>> plan = estimate(Settings(), n_images=489_755, n_dims=2048, n_classes=500)
     >>> list(plan.seconds)
-    ['graph', 'text', 'network', 'evidence', 'labels']
+    ['reading', 'graph', 'text', 'network', 'evidence', 'labels']
     >>> 1e9 < plan.memory < 5e9
     True
     """
@@ -100,17 +100,18 @@ def estimate(
     width = n_dims * (1 if settings.form == "printed" else 1 + settings.gnn_layers)
     reach = (1.7 * settings.n_neighbors) ** (settings.gnn_layers - 1)
     anchors = min(n, settings.anchors_per_class * n_classes)
-    steps = settings.epochs if settings.solver == "adam" else 30
+    steps = settings.epochs if settings.solver == "adam" else 60
     cells = min(n * n_classes, SAMPLED_CELLS) if settings.text_evidence else 0
     seconds = {
+        "reading": 6e-9 * n * (n_dims + n_text_dims + with_cnn * n_classes),
         "graph": _graph_seconds(settings, n, n_dims),
         "text": 4e-9 * edges * n_text_dims / 2,
         "network": settings.rounds * steps * 4 * anchors * width * n_classes / REFERENCE_FLOPS
         + 2e-9 * anchors * reach * width,
-        "evidence": 4e-6 * cells,
+        "evidence": 5.5e-6 * cells,
         "labels": 2 * n * width * n_classes / REFERENCE_FLOPS
         + 1e-9 * edges * reach * n_dims
-        + 1.5e-7 * n * n_classes,
+        + 2e-7 * n * n_classes,
     }
     slower = REFERENCE_FLOPS / (machine_flops or flops())
     kept = 3 + with_cnn
@@ -131,7 +132,7 @@ def _graph_seconds(settings: Settings, n: int, n_dims: int) -> float:
         return 2 * n * n * n_dims / REFERENCE_FLOPS + 4e-9 * n * n
     sketched = 4 * n * n_dims * SKETCH / REFERENCE_FLOPS + 2e-9 * n * n_dims
     sampled = 2 * 512 * n * n_dims / REFERENCE_FLOPS
-    scanned = 12 * n * np.sqrt(n) * 2 * SKETCH / REFERENCE_FLOPS
+    scanned = 25 * n * np.sqrt(n) * 2 * SKETCH / REFERENCE_FLOPS
     ranked = 2e-5 * n + 4e-10 * CANDIDATES * n * n_dims
     near = float(sketched + sampled + scanned + ranked)
     if settings.neighbor_search == "exact" or (

@@ -27,6 +27,8 @@ ROWS_PER_CENTER = 32  # to train the centers on
 ROUNDS = 4
 SAMPLE = 192  # rows to set the search by, and as many to measure its recall on
 SLAB = 8192
+LONGEST_PRODUCT = 4096  # rows of a list at a time: thousands of copies of a picture share one
+ROUNDING = 1e-5
 N_FRIENDS = 20
 SCANNED = 0.9  # of the true neighbors at first; the join finds most of the others
 MARGIN = 0.1  # so that a sample which the search was not set by reaches the recall too
@@ -69,30 +71,30 @@ def search_lists(
     centers = _centers(sketches, random)
     lists = _nearest(sketches, centers)
     sample = np.sort(random.choice(len(sketches), min(2 * SAMPLE, len(sketches)), replace=False))
-    truth = true_neighbors(rows, sample, n_neighbors=n_neighbors)
+    truth, cosines = true_neighbors(rows, sample, n_neighbors=n_neighbors)
     plan = _plan(sketches, centers, lists, sample[::2], truth[::2], recall)
     sorted_lists = Lists.sort(sketches, centers, lists)
-    tuning = Sample(rows.alive[sample[::2]], rows.alive[truth[::2]])
-    found = sorted_lists.search(rows, tuning, plan, recall=recall, progress=progress)
+    tuning, testing = (Sample(rows.alive[sample[i::2]], cosines[i::2, -1]) for i in range(2))
+    found = sorted_lists.search(
+        rows, tuning, plan, n_neighbors=n_neighbors, recall=recall, progress=progress
+    )
     everywhere = np.arange(len(sketches))
     neighbors, similarities = sorted_lists.rank(
         rows, found, everywhere, n_neighbors, progress=progress
     )
-    testing = Sample(rows.alive[sample[1::2]], rows.alive[truth[1::2]])
-    return neighbors, similarities, testing.share_found(neighbors)
+    return neighbors, similarities, testing.share_found(similarities)
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Rows whose true neighbors are known."""
+    """Rows of which is known how similar their last true neighbor is."""
 
     rows: Ints
-    truth: Ints
+    last: Singles
 
-    def share_found(self, neighbors: Ints) -> float:
-        """Return the share of the true neighbors that are among those found."""
-        found = neighbors[self.rows]
-        return float((self.truth[:, :, None] == found[:, None, :]).any(axis=2).mean())
+    def share_found(self, similarities: Singles) -> float:
+        """Return the share of neighbors found that are as similar as a true one; ties count."""
+        return float((similarities[self.rows] >= self.last[:, None] - ROUNDING).mean())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,7 +159,14 @@ class Lists:
         )
 
     def search(
-        self, rows: Rows, tuning: Sample, plan: Plan, *, recall: float, progress: bool
+        self,
+        rows: Rows,
+        tuning: Sample,
+        plan: Plan,
+        *,
+        n_neighbors: int,
+        recall: float,
+        progress: bool,
     ) -> Candidates:
         """Scan lists and join, then scan more, until the sample's neighbors are found."""
         places = np.argsort(self.order)[np.searchsorted(rows.alive, tuning.rows)]
@@ -166,8 +175,8 @@ class Lists:
         while scanned < n_probes:
             self.scan(found, slice(scanned, n_probes), progress=progress)
             self.join(found, progress=progress)
-            nearest, _ = self.rank(rows, found, places, tuning.truth.shape[1])
-            if tuning.share_found(nearest) >= recall + MARGIN * (1 - recall):
+            _, similarities = self.rank(rows, found, places, n_neighbors)
+            if tuning.share_found(similarities) >= recall + MARGIN * (1 - recall):
                 break
             scanned, n_probes = n_probes, min(2 * n_probes, len(self.centers))
         return found
@@ -180,9 +189,11 @@ class Lists:
             asked = _askers(_nearness(self.sketches[slab], self.centers), probes)
             for which in np.flatnonzero(np.diff(asked.indptr)):
                 rows = asked.indices[asked.indptr[which] : asked.indptr[which + 1]]
-                members = slice(self.starts[which], self.starts[which + 1])
-                scores = self.sketches[slab][rows] @ self.sketches[members].T
-                kernels.offer(scores, rows, own, members.start, *found.of(slab))
+                asking = self.sketches[slab][rows]
+                for first in range(self.starts[which], self.starts[which + 1], LONGEST_PRODUCT):
+                    members = slice(first, min(first + LONGEST_PRODUCT, self.starts[which + 1]))
+                    scores = asking @ self.sketches[members].T
+                    kernels.offer(scores, rows, own, first, *found.of(slab))
 
         slabs = row_blocks(len(self.sketches), most=SLAB)
         do_in_threads(scan, slabs, title="neighbors", progress=progress)
@@ -228,18 +239,16 @@ class Lists:
         return neighbors, similarities
 
 
-def true_neighbors(rows: Rows, sample: Ints, *, n_neighbors: int) -> NDArray[np.int32]:
-    """Return the nearest of a sample of the rows alive, counted among those alive."""
+def true_neighbors(rows: Rows, sample: Ints, *, n_neighbors: int) -> tuple[Ints, Singles]:
+    """Return the nearest of a sample, counted among the rows alive, and their cosines."""
     n_best = min(n_neighbors, len(rows.alive) - 1)
-    return _best_of_all(
-        lambda block: rows.unit(rows.alive[block]), len(rows.alive), sample, n_best
-    ).astype(np.int32)
+    return _best_of_all(lambda block: rows.unit(rows.alive[block]), len(rows.alive), sample, n_best)
 
 
 def _best_of_all(
     read: Callable[[slice | Ints], Singles], n_rows: int, sample: Ints, n_best: int
-) -> Ints:
-    """Return, for each row of a sample, the rows of highest inner product, best first."""
+) -> tuple[Ints, Singles]:
+    """Return, for each row of a sample, the rows of highest inner product, best first, and it."""
     asked = read(sample)
 
     def best_of(block: slice) -> tuple[Ints, Singles]:
@@ -254,8 +263,9 @@ def _best_of_all(
     parts = list(in_threads(best_of, blocks))
     ids = np.hstack([part[0] for part in parts])
     scores = np.hstack([part[1] for part in parts])
-    best_first = np.argsort(-scores, axis=1, kind="stable")[:, :n_best]
-    return np.take_along_axis(ids, best_first, axis=1)
+    best_first = np.argsort(-scores, axis=1, kind="stable")
+    order = best_first[:, :n_best]
+    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
 
 def _nearness(sketches: Singles, centers: Singles) -> Singles:
@@ -292,15 +302,14 @@ def _plan(
 ) -> Plan:
     """Return how widely to search so that enough of the sample's true neighbors are found."""
     wanted = (1 + recall) / 2
-    best = _best_of_all(
-        lambda rows: sketches[rows], len(sketches), sample, min(MOST_CANDIDATES, len(sketches) - 1)
-    )
-    place = (truth[:, :, None] == best[:, None, :]).argmax(axis=2)
-    found = (truth[:, :, None] == best[:, None, :]).any(axis=2)
+    most = min(MOST_CANDIDATES, len(sketches) - 1)
+    _, best = _best_of_all(lambda rows: sketches[rows], len(sketches), sample, most)
+    score = np.einsum("ij,ikj->ik", sketches[sample], sketches[truth]) + ROUNDING
+    better = (best[:, None, :] > score[:, :, None]).sum(axis=2)
     nearness = _nearness(sketches[sample], centers)
     its_list = np.take_along_axis(nearness, lists[truth], axis=1)
     lists_before = (nearness[:, None, :] > its_list[:, :, None]).sum(axis=2)
-    n_candidates = int(np.quantile(np.where(found, place + 1, MOST_CANDIDATES), wanted))
+    n_candidates = int(np.quantile(np.minimum(better + 1, most), wanted))
     n_probes = int(np.quantile(lists_before + 1, SCANNED))
     least = min(truth.shape[1] + N_FRIENDS, len(sketches) - 1)
     return Plan(min(n_probes, len(centers)), max(least, n_candidates))
