@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import vsgraph
+from picture import draw
 from vsgraph.estimate import REFERENCE_FLOPS
 
 Results = dict[str, Any]
@@ -46,6 +47,10 @@ def write_page(results: Results, path: Path) -> None:
     rest = [_networks(results), _whole(results), _curves(results), _plan()]
     page = "".join([TOP, _machine(results["machine"]), *searches, *rest])
     path.write_text(page.rstrip() + "\n", encoding="utf-8")
+    points = curve_points(results)
+    if points:
+        picture = path.parent / "images" / "cost-curves.svg"
+        picture.write_text(draw(points), encoding="utf-8")
 
 
 def _machine(found: Results) -> str:
@@ -188,7 +193,20 @@ def _curves(results: Results) -> str:
         "Seconds by stage of a whole correction of made-up crawls; 50,000 images, d = 512, "
         "C = 100, k = 5, m = 50 where not said. Up to 100,000 images the graph is exact.\n\n"
     )
-    return f"## Cost curves\n\n{note}{text}" if text else ""
+    picture = "![Cost curves](images/cost-curves.svg)\n\n"
+    return f"## Cost curves\n\n{note}{picture}{text}" if text else ""
+
+
+def curve_points(results: Results) -> dict[str, tuple[list[float], list[float], list[float]]]:
+    """Return values, seconds and memory along each axis."""
+    points = {}
+    for axis in ("N", "d", "C", "k", "m"):
+        found = [one for one in _part(results, f"curve {axis} ").values() if "failed" not in one]
+        if len(found) > 1:
+            values = [_value(axis, one) for one in found]
+            memory = [one["memory_gb"] for one in found]
+            points[axis] = values, [one["seconds"] for one in found], memory
+    return points
 
 
 def _value(axis: str, one: Results) -> int:

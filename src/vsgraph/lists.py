@@ -25,7 +25,7 @@ AXES = 255
 SHARE = 0.3  # of what a sketch cuts off, measured on photographs
 ROWS_PER_CENTER = 32  # to train the centers on
 ROUNDS = 4
-SAMPLE = 192  # rows to set the search by, and as many to measure its recall on
+SAMPLE = 128  # rows to set the search by, and as many to measure its recall on
 SLAB = 8192
 LONGEST_PRODUCT = 4096  # rows of a list at a time: thousands of copies of a picture share one
 ROUNDING = 1e-5
@@ -283,7 +283,7 @@ def _nearest(sketches: Singles, centers: Singles) -> NDArray[np.intp]:
 
 def _centers(sketches: Singles, random: np.random.Generator) -> Singles:
     """Return the centers of lists, by a few rounds of k-means on a sample."""
-    n_lists = int(np.clip(2 ** round(np.log2(1.5 * np.sqrt(len(sketches)))), 1, len(sketches)))
+    n_lists = int(np.clip(2 ** round(np.log2(2.2 * np.sqrt(len(sketches)))), 1, len(sketches)))
     n_sample = min(len(sketches), ROWS_PER_CENTER * n_lists)
     sample = sketches[np.sort(random.choice(len(sketches), n_sample, replace=False))]
     centers = sample[random.choice(n_sample, n_lists, replace=False)]

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.blocks import as_floats, do_in_threads, row_blocks, row_lengths
-from vsgraph.checks import unit_rows
 
 SAMPLE = 2**13
 TURNS = 4
@@ -47,7 +46,8 @@ class Rows:
 
     def unit(self, rows: slice | NDArray[np.integer[Any]]) -> Singles:
         """Return rows scaled to length one."""
-        return unit_rows(as_floats(np.asarray(self.features[rows])))
+        block = as_floats(np.asarray(self.features[rows]))
+        return block * self.scale[rows][:, None]
 
 
 def rows_to_search(features: NDArray[Any]) -> Rows:
