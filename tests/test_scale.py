@@ -88,8 +88,8 @@ def on_disk(tmp_path):
     cnn[np.arange(300), crawl.web_labels] = 0.7
     arrays = {
         "features": crawl.features.astype(np.float16),
-        "texts": crawl.text.astype(np.float16),
-        "meanings": crawl.meaning,
+        "text-embeddings": crawl.text.astype(np.float16),
+        "label-embeddings": crawl.meaning,
         "web-labels": crawl.web_labels,
         "cnn-probs": cnn,
     }
@@ -134,12 +134,27 @@ def test_the_command_refuses_in_one_line_before_it_starts(on_disk, tmp_path, mon
     (tmp_path / "out").mkdir()
     assert "exists already; choose another folder" in run(options).output
     (tmp_path / "out").rmdir()
+    for name, array, message in (
+        ("text-embeddings", np.ones((299, 12)), r"shape (300, 12), got (299, 12)"),
+        ("cnn-probs", np.ones((300, 3)), r"shape (300, 4), got (300, 3)"),
+        ("web-labels", np.full(300, 4), "web_labels must lie in 0..3"),
+    ):
+        kept = np.load(tmp_path / f"{name}.npy")
+        np.save(tmp_path / f"{name}.npy", array)
+        told = run(options, "--dry-run")
+        assert told.exit_code == 1
+        assert message in told.output
+        assert "expected" not in told.output
+        np.save(tmp_path / f"{name}.npy", kept)
     (tmp_path / "names.txt").write_bytes(b"\xff\xfe\x00")
     assert "names.txt cannot be read as UTF-8 text" in run(options).output
     np.save(tmp_path / "features.npy", np.zeros(3))
     assert "features.npy must hold a 2-d array, got shape (3,)" in run(options).output
     (tmp_path / "features.npy").write_bytes(b"no array")
-    assert "features.npy is not a whole array" in run(options).output
+    assert "features.npy is not a whole array; give a .npy file" in run(options).output
+    np.savez(tmp_path / "features.npz", a=np.zeros(3))
+    (tmp_path / "features.npz").rename(tmp_path / "features.npy")
+    assert "features.npy is an archive of arrays" in run(options).output
     assert not (tmp_path / "out").exists()
 
 
@@ -178,6 +193,17 @@ def test_what_costs_more_is_expected_to(changes):
     more = vsgraph.estimate(vsgraph.Settings(**changes), **shape)
     total, other = (sum(plan.seconds.values()) + plan.disk / 1e9 for plan in (usual, more))
     assert other > total
+
+
+def test_a_warning_on_the_command_line_is_one_line(on_disk):
+    told = run(on_disk[1], "--set", "anchors_per_class=500")
+    line = next(line for line in told.output.splitlines() if "Warning" in line)
+    assert line.startswith("Warning: 4 of 4 classes have fewer than 500 anchors (one, two, three")
+
+
+def test_an_estimate_of_nothing_is_refused():
+    with pytest.raises(InputError, match="n_images must be at least 1"):
+        vsgraph.estimate(vsgraph.Settings(), n_images=0, n_dims=8, n_classes=3)
 
 
 def test_an_estimate_reads_as_a_sentence():

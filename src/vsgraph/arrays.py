@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vsgraph.checks import check_labels
 from vsgraph.correct import correct
 from vsgraph.correction import Correction
 from vsgraph.errors import InputError
@@ -21,7 +22,7 @@ class ArrayFiles:
 
     Attributes
     ----------
-    features, texts, meanings, web_labels : Path
+    features, text_embeddings, label_embeddings, web_labels : Path
         What :func:`vsgraph.correct` takes.
     cnn_probs : Path, optional
         Probabilities of a CNN.
@@ -30,15 +31,21 @@ class ArrayFiles:
     """
 
     features: Path
-    texts: Path
-    meanings: Path
+    text_embeddings: Path
+    label_embeddings: Path
     web_labels: Path
     cnn_probs: Path | None = None
     class_names: Path | None = None
 
     def expect(self, settings: Settings) -> Estimate:
-        """Return what the correction will take."""
-        features, meanings = _open_matrix(self.features), _open_matrix(self.meanings)
+        """Return what the correction will take; refuse arrays that do not fit together."""
+        features, meanings = (_open_matrix(path) for path in (self.features, self.label_embeddings))
+        shape = (features.shape[0], meanings.shape[0])
+        labels = open_array(self.web_labels)
+        check_labels("web_labels", labels, n_rows=shape[0], n_classes=shape[1])
+        _refuse_shape(self.text_embeddings, (shape[0], meanings.shape[1]))
+        if self.cnn_probs is not None:
+            _refuse_shape(self.cnn_probs, shape)
         return estimate(
             settings,
             n_images=features.shape[0],
@@ -52,8 +59,8 @@ class ArrayFiles:
         """Map the arrays from disk and correct the labels."""
         return correct(
             open_array(self.features),
-            open_array(self.texts),
-            open_array(self.meanings),
+            open_array(self.text_embeddings),
+            open_array(self.label_embeddings),
             open_array(self.web_labels),
             None if self.cnn_probs is None else open_array(self.cnn_probs),
             class_names=None if self.class_names is None else _read_names(self.class_names),
@@ -68,6 +75,13 @@ def _open_matrix(path: Path) -> NDArray[Any]:
     if array.ndim != 2:
         raise InputError(f"{path} must hold a 2-d array, got shape {array.shape}")
     return array
+
+
+def _refuse_shape(path: Path, shape: tuple[int, int]) -> None:
+    """Refuse an array of another shape."""
+    got = open_array(path).shape
+    if got != shape:
+        raise InputError(f"{path} must hold an array of shape {shape}, got {got}")
 
 
 def _read_names(path: Path) -> list[str]:

@@ -45,12 +45,12 @@ def in_threads(
 ) -> Iterator[Result]:
     """Yield ``work(item)`` in order, one item a core at a time, each with one thread of BLAS.
 
-    Few results wait at any time, so what `work` returns may be large.
+    Few results wait at any time, so what `work` returns may be large. A bar is shown on a terminal.
 
     >>> list(in_threads(abs, [-1, 2]))
     [1, 2]
     """
-    bar = tqdm(total=len(items), desc=title, disable=not progress, leave=False)
+    bar = tqdm(total=len(items), desc=title, disable=None if progress else True, leave=False)
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads()) as pool, bar:
         rest = iter(items)
         waiting = [pool.submit(work, item) for item in islice(rest, 2 * n_threads())]

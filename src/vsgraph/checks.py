@@ -57,8 +57,8 @@ def check_matrix(
         raise InputError(f"{name} must have one row an image: expected {n_rows}, got {len(array)}")
     if n_columns is not None and array.shape[1] != n_columns:
         raise InputError(
-            f"{name} must have {n_columns} columns, got {array.shape[1]}; columns are classes in "
-            "probabilities, and dimensions of the same encoder in texts and labels"
+            f"{name} must have {n_columns} columns, got {array.shape[1]}: one a class in "
+            "probabilities; texts and labels come from the same encoder"
         )
     bad = ~_rows_where(array, lambda block: np.isfinite(block).all(axis=1))
     if nan_rows_are_missing and bad.any():
@@ -67,8 +67,8 @@ def check_matrix(
         bad &= ~missing
     if bad.any():
         raise InputError(
-            f"{name} has NaN or infinite values in {name_rows(bad)}; mend them, or give zeros "
-            "where an image has no picture or text"
+            f"{name} has NaN or infinite values in {name_rows(bad)}; mend them (an image "
+            "without picture or text has a row of zeros)"
         )
     return array
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 import vsgraph
 from vsgraph.arrays import ArrayFiles, peak_memory
 from vsgraph.demo import run_demo
-from vsgraph.errors import InputError, VSGraphError
+from vsgraph.errors import InputError, VSGraphError, VSGraphWarning
 from vsgraph.estimate import check_room
 from vsgraph.settings import Settings
 from vsgraph.storage import refuse_taken
@@ -22,9 +23,17 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
         """Run the chosen command."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", VSGraphWarning)
+                warnings.showwarning = _tell
+                return super().invoke(ctx)
         except VSGraphError as error:
             raise click.ClickException(str(error)) from error
+
+
+def _tell(message: Warning | str, *_: object, **__: object) -> None:
+    """Show a warning as one line."""
+    click.echo(f"Warning: {message}", err=True)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -58,13 +67,22 @@ FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 
 @main.command("correct")
 @click.option("--features", type=FILE, required=True, help="Visual features, a row an image.")
-@click.option("--texts", type=FILE, required=True, help="Embedded text of each image.")
-@click.option("--meanings", type=FILE, required=True, help="Embedded description of each class.")
-@click.option("--web-labels", type=FILE, required=True, help="Labels as crawled.")
-@click.option("--cnn-probs", type=FILE, help="What a classifier says of each image.")
+@click.option("--text-embeddings", type=FILE, required=True, help="Text, a row an image.")
+@click.option("--label-embeddings", type=FILE, required=True, help="Meanings, a row a class.")
+@click.option(
+    "--web-labels", type=FILE, required=True,
+    help="Class numbers, or a table of booleans where images have several.",
+)  # fmt: skip
+@click.option("--cnn-probs", type=FILE, help="A classifier's probabilities, a column a class.")
 @click.option("--class-names", type=FILE, help="Text file with a name a line.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="New folder.")
-@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a setting.")
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a setting, as in n_neighbors=10; may be repeated.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace a correction that is there already.")
 @click.option("--dry-run", is_flag=True, help="Only say what it would take.")
 @click.option("--anyway", is_flag=True, help="Start even if memory or disk seem too small.")
@@ -80,6 +98,7 @@ def correct_command(
     """Correct the labels of a crawl given as .npy files (fp16 or fp32, read in blocks).
 
     Says what it will take before it starts, and leaves a folder that vsgraph.Correction.load reads.
+    Settings and their defaults: python -c 'import vsgraph; help(vsgraph.Settings)'.
     """
     started = time.monotonic()
     settings = Settings.from_dict(dict(map(_read_change, changes)))

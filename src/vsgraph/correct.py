@@ -110,7 +110,7 @@ def correct(
         given.visual, adjacency, anchors, given.web_labels,
         n_classes=len(names), settings=settings, progress=progress,
     )  # fmt: skip
-    weigher = _weigher(given, network, settings)
+    weigher = _weigher(given, network, settings, progress=progress)
     judged = Judge(given, network, weigher, smoothed, anchors, settings).judge(progress=progress)
     return Correction(
         class_names=names,
@@ -185,14 +185,16 @@ def _graph(
     return connect(neighbors), neighbors.recall
 
 
-def _weigher(given: Given, network: Network, settings: Settings) -> Weigher | None:
+def _weigher(
+    given: Given, network: Network, settings: Settings, *, progress: bool
+) -> Weigher | None:
     """Learn how to weigh the evidence; None where that is switched off or there is too little."""
     if not settings.text_evidence:
         return None
     witnesses = [network] if given.cnn is None else [network, given.cnn]
     weigher = learn_weights(
         witnesses, given.text, given.meaning, given.labels,
-        given=network.anchored, single=given.web_labels.ndim == 1,
+        given=network.anchored, single=given.web_labels.ndim == 1, progress=progress,
     )  # fmt: skip
     if weigher is None:
         warnings.warn(

@@ -14,13 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
+from vsgraph.checks import check_at_least, check_number
 from vsgraph.errors import InputError
 from vsgraph.neighbors import EXACT_UP_TO, FEW_ROWS
 from vsgraph.settings import Settings
 
 REFERENCE_FLOPS = 1.3e11  # of the machine that the costs below were measured on
 GB = 1e9
-WORKING_BYTES = 1.2 * GB  # code, blocks and the estimate of the weights
+WORKING_BYTES = 0.4 * GB  # code and blocks
+BYTES_A_CELL = 170  # while the weights of the evidence are estimated
 SKETCH = 256
 CANDIDATES = 32
 SAMPLED_CELLS = 2**23
@@ -96,6 +98,12 @@ def estimate(
     >>> sum(small.seconds.values()) < sum(large.seconds.values())
     True
     """
+    for name, size in zip(
+        ("n_images", "n_dims", "n_classes", "n_text_dims"),
+        (n_images, n_dims, n_classes, n_text_dims),
+        strict=True,
+    ):
+        check_at_least(name, check_number(name, size, int), 1)
     n, edges = n_images, 1.7 * settings.n_neighbors * n_images
     width = n_dims * (1 if settings.form == "printed" else 1 + settings.gnn_layers)
     reach = (1.7 * settings.n_neighbors) ** (settings.gnn_layers - 1)
@@ -103,7 +111,7 @@ def estimate(
     steps = settings.epochs if settings.solver == "adam" else 60
     cells = min(n * n_classes, SAMPLED_CELLS) if settings.text_evidence else 0
     seconds = {
-        "reading": 6e-9 * n * (n_dims + n_text_dims + with_cnn * n_classes),
+        "reading": 2 + 6e-9 * n * (n_dims + n_text_dims + with_cnn * n_classes),
         "graph": _graph_seconds(settings, n, n_dims),
         "text": 4e-9 * edges * n_text_dims / 2,
         "network": settings.rounds * steps * 4 * anchors * width * n_classes / REFERENCE_FLOPS
@@ -121,7 +129,7 @@ def estimate(
     labeled = scores + 2 * graph + 2 * n * n_text_dims + 8 * anchors * width
     return Estimate(
         {name: slower * took for name, took in seconds.items()},
-        WORKING_BYTES + max(searched, labeled),
+        WORKING_BYTES + max(searched, labeled + BYTES_A_CELL * cells),
         scores + graph + 24 * n,
     )
 
@@ -151,7 +159,7 @@ def flops() -> float:
     """
     one = np.ones((1024, 512), np.float32)
     times = []
-    for _ in range(4):
+    for _ in range(8):
         started = time.perf_counter()
         one @ one.T
         times.append(time.perf_counter() - started)

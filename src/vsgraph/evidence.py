@@ -215,6 +215,7 @@ def learn_weights(
     *,
     given: NDArray[np.bool_],
     single: bool,
+    progress: bool = False,
 ) -> Weigher | None:
     """Estimate how far to believe each witness, from a sample of the images that have text.
 
@@ -230,6 +231,8 @@ def learn_weights(
         Classes that can be given.
     single : bool
         An image has one class only.
+    progress : bool
+        Show a progress bar.
 
     Returns
     -------
@@ -249,7 +252,7 @@ def learn_weights(
     rows = _sample_rows(has_text, n_classes=len(classes))
     heard = [_log_share(np.asarray(witness[rows])[:, classes]) for witness in witnesses]
     cosines = _centered_cosines(text[rows], meanings, middle)
-    model, posterior = estimate(heard, cosines, share[rows], classes)
+    model, posterior = estimate(heard, cosines, share[rows], classes, progress=progress)
     return Weigher(model, classes, text, meanings, middle, share, rows, posterior, single)
 
 

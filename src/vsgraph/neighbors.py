@@ -84,8 +84,8 @@ def nearest_neighbors(
     search : {'auto', 'exact', 'approximate'}
         'auto' is exact up to 100,000 rows.
     recall : float
-        Share of the true neighbors that the approximate search must find; it is measured, and the
-        search widened until it does.
+        Share of the true neighbors that the approximate search is to find; it is measured on a
+        sample, and the search widened until it does. One makes it exact.
     progress : bool
         Show progress bars.
 
@@ -110,7 +110,7 @@ def nearest_neighbors(
         )
     if len(given) <= FEW_ROWS and search != "approximate":
         return _compare_all(given, n_neighbors, progress=progress)
-    exact = search == "exact" or (search == "auto" and len(given) <= EXACT_UP_TO)
+    exact = search == "exact" or recall == 1 or (search == "auto" and len(given) <= EXACT_UP_TO)
     try:
         return _search(given, n_neighbors, exact=exact, recall=recall, progress=progress)
     except MissingExtraError as error:
@@ -127,7 +127,9 @@ def _compare_all(features: Floats, n_neighbors: int, *, progress: bool) -> Neigh
     neighbors = np.empty((n_rows, n_neighbors), np.intp)
     similarities = np.empty((n_rows, n_neighbors), unit.dtype)
     block = max(1, BLOCK_BYTES // (n_rows * unit.itemsize))
-    for start in tqdm(range(0, n_rows, block), "neighbors", disable=not progress, leave=False):
+    for start in tqdm(
+        range(0, n_rows, block), "neighbors", disable=None if progress else True, leave=False
+    ):
         rows = slice(start, min(start + block, n_rows))
         scores = unit[rows] @ unit.T
         scores[np.arange(len(scores)), np.arange(rows.start, rows.stop)] = -np.inf

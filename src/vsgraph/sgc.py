@@ -210,6 +210,6 @@ def train(
     if settings.solver == "adam":
         weights = train_by_adam(at_anchors, task, settings=settings, progress=progress)
     else:
-        weights = train_to_optimum(at_anchors, task, settings=settings)
+        weights = train_to_optimum(at_anchors, task, settings=settings, progress=progress)
     softmax = settings.form == "printed" and task.exclusive
     return Network(inputs, weights, np.asarray(task.targets.any(axis=0)), softmax)

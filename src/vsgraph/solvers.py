@@ -102,7 +102,9 @@ def anchor_loss(
     return float(loss) / len(inputs), inputs.T @ slope / len(inputs)
 
 
-def train_to_optimum(inputs: Floats, task: AnchorTask, *, settings: Settings) -> Floats:
+def train_to_optimum(
+    inputs: Floats, task: AnchorTask, *, settings: Settings, progress: bool = False
+) -> Floats:
     """Minimize the anchor loss with weight decay to its only optimum, by L-BFGS.
 
     The optimum does not depend on a start, a learning rate or a number of epochs. It lies in the
@@ -127,13 +129,15 @@ def train_to_optimum(inputs: Floats, task: AnchorTask, *, settings: Settings) ->
         total = loss + decay / 2 * float(flat @ flat)
         return total, slope.ravel().astype(np.float64) + decay * flat
 
-    found = minimize(
-        decayed_loss,
-        np.zeros(shape[0] * shape[1]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": 1e-10, "gtol": 1e-6},
-    )
+    with tqdm(desc="network", disable=None if progress else True, leave=False) as bar:
+        found = minimize(
+            decayed_loss,
+            np.zeros(shape[0] * shape[1]),
+            jac=True,
+            method="L-BFGS-B",
+            callback=lambda _: bar.update() and None,
+            options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": 1e-10, "gtol": 1e-6},
+        )
     weights = found.x.reshape(shape).astype(inputs.dtype)
     return weights if span is None else span @ weights
 
@@ -153,7 +157,9 @@ def train_by_adam(
     weights: NDArray[Any] = start.uniform(-bound, bound, (inputs.shape[1], n_classes))
     weights = weights.astype(inputs.dtype)
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
-    for epoch in tqdm(range(1, settings.epochs + 1), "network", disable=not progress, leave=False):
+    for epoch in tqdm(
+        range(1, settings.epochs + 1), "network", disable=None if progress else True, leave=False
+    ):
         slope = anchor_loss(weights, inputs, task, form=settings.form)[1]
         slope += settings.weight_decay * weights
         mean += 0.1 * (slope - mean)

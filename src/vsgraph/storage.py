@@ -27,7 +27,9 @@ def refuse_taken(folder: Path, *, overwrite: bool) -> None:
     """Refuse a folder that is there already, unless it is ours and may be replaced."""
     refuse_file(folder)
     if folder.exists() and not overwrite:
-        raise InputError(f"{folder} exists already; choose another folder, or say overwrite")
+        raise InputError(
+            f"{folder} exists already; choose another folder, or say overwrite (--overwrite)"
+        )
     if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
         raise InputError(f"{folder} holds other files and was not written by vsgraph; left alone")
 
@@ -80,7 +82,15 @@ def load_record(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
 
 def open_array(path: Path) -> NDArray[Any]:
     """Map an array from a file, refusing what is none."""
+    if not path.exists():
+        raise InputError(f"{path} is not there")
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, EOFError, ValueError) as error:
-        raise InputError(f"{path} is not a whole array: {error}") from error
+        raise InputError(
+            f"{path} is not a whole array; give a .npy file of numbers, as np.save writes it"
+        ) from error
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise InputError(f"{path} is an archive of arrays; give a .npy file for each")
+    return array

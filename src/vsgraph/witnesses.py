@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, logit, softmax
+from tqdm import tqdm
 
 from vsgraph.checks import Floats
 
@@ -68,7 +69,12 @@ class Model:
 
 
 def estimate(
-    witnesses: list[Doubles], cosines: Floats, share: csr_array, given: NDArray[np.intp]
+    witnesses: list[Doubles],
+    cosines: Floats,
+    share: csr_array,
+    given: NDArray[np.intp],
+    *,
+    progress: bool = False,
 ) -> tuple[Model, Doubles]:
     """Find the numbers under which the texts are least surprising, by turns with the counts.
 
@@ -84,7 +90,7 @@ def estimate(
         web_prior=web_prior,
     )
     posterior = np.zeros(cosines.shape)
-    for _ in range(ROUNDS):
+    for _ in tqdm(range(ROUNDS), "evidence", disable=None if progress else True, leave=False):
         channels = [*witnesses, model.log_web(share, posterior)]
         model = _least_surprise(model, channels, cosines)
         prior = softmax(weighted(model.weights, channels), axis=1)
