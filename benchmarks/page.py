@@ -27,8 +27,8 @@ features to neighbors; ours includes measuring its recall. Methods that end in *
 256 principal components and have their 48 best candidates ranked by the full features with our
 compiled loop, which helps them most. Above 50,000 rows scikit-learn is asked for every tenth row
 and its time multiplied by ten. *time / ours*: exact methods beside our exact search, the others
-beside our approximate one. A neighbor counts as found if it is as near as the tenth true one, to
-1e-6. *memory* is what a search holds beyond the features.
+beside our approximate one. A tie at the tenth place may count as a miss, also for exact methods.
+*memory* is what a search holds beyond the features.
 """
 NETWORK_NOTE = """\
 Printed form, 10 anchors a class, weight decay 1e-6, learning rate 0.1 as in the paper, on the
