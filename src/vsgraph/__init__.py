@@ -17,7 +17,7 @@ from vsgraph.settings import Settings
 from vsgraph.sgc import Network, label_by_graph
 from vsgraph.topscores import TopScores
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Anchors",
