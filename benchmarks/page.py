@@ -16,7 +16,8 @@ TOP = """\
 # Performance
 
 Made by `make bench` (`benchmarks/`); every measurement runs alone, in a process of its own, one
-after the other. Seconds depend on the machine and its load: read the ratios.
+after the other, unless a row says otherwise. Seconds depend on the machine and its load: read
+the ratios.
 
 """
 SEARCH_NOTE = """\
@@ -161,7 +162,8 @@ def _whole(results: Results) -> str:
     )
     rows = [
         [
-            f"{one['n_images']:,} x {one['n_dims']}, {one['n_classes']}", f"{one['seconds']:.0f}",
+            f"{one['n_images']:,} x {one['n_dims']}, {one['n_classes']}",
+            f"{one['seconds']:.0f}" + (f" ({one['note']})" if "note" in one else ""),
             *(f"{one['stages'].get(stage, 0):.0f}" for stage in STAGES),
             f"{one['memory_gb']:.1f}", f"{one['with_files_gb']:.1f}", f"{one['recall']:.4f}",
             f"{100 * one['right_before']:.1f}, {100 * one['right_after']:.1f}",

@@ -1,8 +1,8 @@
 """Work on large arrays a block of rows at a time, on all cores."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -56,14 +56,8 @@ def in_threads(
         waiting = [pool.submit(work, item) for item in islice(rest, 2 * n_threads())]
         while waiting:
             yield waiting.pop(0).result()
-            waiting += _submit(pool, work, islice(rest, 1))
+            waiting += [pool.submit(work, item) for item in islice(rest, 1)]
             bar.update()
-
-
-def _submit(
-    pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterable[Item]
-) -> list[Future[Result]]:
-    return [pool.submit(work, item) for item in items]
 
 
 def do_in_threads(
@@ -108,15 +102,3 @@ def row_lengths(array: NDArray[Any]) -> NDArray[np.float64]:
 
     blocks = row_blocks(len(array), row_bytes=8 * array.shape[1])
     return np.concatenate(list(in_threads(lengths, blocks)))
-
-
-def filled(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which rows are not all zero, a block at a time.
-
-    >>> filled(np.array([[0, 1], [0, 0]], np.float16)).tolist()
-    [True, False]
-    """
-    blocks = row_blocks(len(array), row_bytes=array.itemsize * array.shape[1])
-    return np.concatenate(
-        list(in_threads(lambda rows: np.asarray(array[rows].any(axis=1)), blocks))
-    )

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.anchors import Anchors, select_anchors, smooth_text, text_match
-from vsgraph.blocks import filled
 from vsgraph.checks import (
     Floats,
     check_labels,
@@ -17,6 +16,7 @@ from vsgraph.checks import (
     check_meanings,
     check_probs,
     check_vector,
+    filled_rows,
 )
 from vsgraph.correction import Correction
 from vsgraph.errors import InputError, VSGraphWarning
@@ -146,7 +146,7 @@ def _check_inputs(
         "text_embeddings", text_embeddings, n_rows=len(visual), n_columns=meaning.shape[1],
         nan_rows_are_missing=True, keep_half=True,
     )  # fmt: skip
-    if not filled(text).any():
+    if not filled_rows(text).any():
         raise InputError("text_embeddings has no text for any image; anchors are chosen by text")
     shape = (len(visual), len(meaning))
     labels = check_labels("web_labels", web_labels, n_rows=shape[0], n_classes=shape[1])

@@ -16,7 +16,8 @@ import numpy as np
 
 from vsgraph.checks import check_at_least, check_number
 from vsgraph.errors import InputError
-from vsgraph.neighbors import EXACT_UP_TO, FEW_ROWS
+from vsgraph.evidence import SAMPLE_CELLS
+from vsgraph.neighbors import FEW_ROWS, is_exact
 from vsgraph.settings import Settings
 
 REFERENCE_FLOPS = 1.3e11  # of the machine that the costs below were measured on
@@ -25,7 +26,6 @@ WORKING_BYTES = 0.4 * GB  # code and blocks
 BYTES_A_CELL = 170  # while the weights of the evidence are estimated
 SKETCH = 256
 CANDIDATES = 32
-SAMPLED_CELLS = 2**23
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +109,7 @@ def estimate(
     reach = (1.7 * settings.n_neighbors) ** (settings.gnn_layers - 1)
     anchors = min(n, settings.anchors_per_class * n_classes)
     steps = settings.epochs if settings.solver == "adam" else 60
-    cells = min(n * n_classes, SAMPLED_CELLS) if settings.text_evidence else 0
+    cells = min(n * n_classes, SAMPLE_CELLS) if settings.text_evidence else 0
     seconds = {
         "reading": 2 + 6e-9 * n * (n_dims + n_text_dims + with_cnn * n_classes),
         "graph": _graph_seconds(settings, n, n_dims),
@@ -139,13 +139,11 @@ def _graph_seconds(settings: Settings, n: int, n_dims: int) -> float:
     if n <= FEW_ROWS:
         return 2 * n * n * n_dims / REFERENCE_FLOPS + 4e-9 * n * n
     sketched = 4 * n * n_dims * SKETCH / REFERENCE_FLOPS + 2e-9 * n * n_dims
-    sampled = 2 * 512 * n * n_dims / REFERENCE_FLOPS
+    sampled = 2 * 256 * n * n_dims / REFERENCE_FLOPS
     scanned = 25 * n * np.sqrt(n) * 2 * SKETCH / REFERENCE_FLOPS
     ranked = 2e-5 * n + 4e-10 * CANDIDATES * n * n_dims
     near = float(sketched + sampled + scanned + ranked)
-    if settings.neighbor_search == "exact" or (
-        settings.neighbor_search == "auto" and n <= EXACT_UP_TO
-    ):
+    if is_exact(n, settings.neighbor_search, settings.neighbor_recall):
         return near + n * n * (min(n_dims, 320) / REFERENCE_FLOPS + 3e-10)
     return near
 

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array
 from scipy.special import expit, logit, softmax
 
-from vsgraph.blocks import as_floats, filled, in_threads, row_blocks
+from vsgraph.blocks import as_floats, in_threads, row_blocks
 from vsgraph.checks import (
     Floats,
     check_labels,
@@ -240,7 +240,7 @@ def learn_weights(
         None where there is too little text.
     """
     classes = np.flatnonzero(given)
-    has_text = filled(text)
+    has_text = filled_rows(text)
     if not len(classes) or has_text.sum() < MIN_TEXTS_PER_CLASS * len(classes):
         return None
     meanings = unit_rows(meaning[classes])

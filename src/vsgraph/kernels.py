@@ -1,6 +1,7 @@
 """Compiled inner loops of the neighbor search.
 
-Each writes to its own rows only, so that threads need no locks and results do not depend on them.
+Each that threads call writes to its own rows only, so that they need no locks and results do not
+depend on them.
 Half-precision features come as their bits (uint16), since the compiler knows no such type.
 """
 

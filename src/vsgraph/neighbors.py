@@ -110,7 +110,7 @@ def nearest_neighbors(
         )
     if len(given) <= FEW_ROWS and search != "approximate":
         return _compare_all(given, n_neighbors, progress=progress)
-    exact = search == "exact" or recall == 1 or (search == "auto" and len(given) <= EXACT_UP_TO)
+    exact = is_exact(len(given), search, recall)
     try:
         return _search(given, n_neighbors, exact=exact, recall=recall, progress=progress)
     except MissingExtraError as error:
@@ -118,6 +118,15 @@ def nearest_neighbors(
             raise
         warnings.warn(f"all pairs are compared the slow way; {error}", VSGraphWarning, stacklevel=2)
         return _compare_all(given, n_neighbors, progress=progress)
+
+
+def is_exact(n_rows: int, search: Search, recall: float) -> bool:
+    """Return whether a search compares all pairs.
+
+    >>> is_exact(10**6, "auto", 0.99), is_exact(10**5, "auto", 0.99), is_exact(10**6, "auto", 1)
+    (False, True, True)
+    """
+    return search == "exact" or recall == 1 or (search == "auto" and n_rows <= EXACT_UP_TO)
 
 
 def _compare_all(features: Floats, n_neighbors: int, *, progress: bool) -> Neighbors:

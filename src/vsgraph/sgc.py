@@ -29,7 +29,7 @@ from vsgraph.solvers import (
 BLOCK_EDGES = 10
 MOST_ROWS = 2048
 
-Rows = slice | NDArray[np.integer[Any]]
+RowIndex = slice | NDArray[np.integer[Any]]
 
 
 def label_by_graph(
@@ -119,7 +119,7 @@ class Network:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: Rows) -> Floats:
+    def __getitem__(self, rows: RowIndex) -> Floats:
         """Return ``p_g`` of some images (Eq. 6)."""
         logits = self.inputs.at(np.arange(len(self))[rows]) @ self.weights
         logits[:, ~self.anchored] = -np.inf
