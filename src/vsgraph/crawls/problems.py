@@ -1,0 +1,94 @@
+"""What was wrong in a crawl: counted by kind, the first cases shown, all of them kept in a file."""
+
+import dataclasses
+import tempfile
+import weakref
+from collections import Counter
+from pathlib import Path
+from typing import IO
+
+from vsgraph.errors import InputError
+
+SHOWN = 3
+SPOOLED = 2**20
+
+
+class Problems:
+    """Counts what is wrong in a crawl without holding it.
+
+    Parameters
+    ----------
+    strict : bool
+        Raise the first problem as an error instead of counting it.
+
+    Examples
+    --------
+    >>> problems = Problems()
+    >>> problems.add("no label", "crawl.csv, line 7")
+    >>> print(problems)
+    1 no label: crawl.csv, line 7
+    >>> Problems(strict=True).add("no label", "crawl.csv, line 7", "give one or remove the line")
+    Traceback (most recent call last):
+    vsgraph.errors.InputError: no label: crawl.csv, line 7 (give one or remove the line)
+    """
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+        self.counts: Counter[str] = Counter()
+        self._shown: dict[str, list[str]] = {}
+        self._all: IO[str] = tempfile.SpooledTemporaryFile(SPOOLED, "w+", encoding="utf-8")  # noqa: SIM115
+        weakref.finalize(self, self._all.close)
+
+    def add(self, kind: str, where: str, detail: str = "") -> None:
+        """Count a problem: what it is, the file and row, and more if there is more to say."""
+        case = f"{where} ({detail})" if detail else where
+        if self.strict:
+            raise InputError(f"{kind}: {case}")
+        self.counts[kind] += 1
+        shown = self._shown.setdefault(kind, [])
+        if len(shown) < SHOWN:
+            shown.append(case)
+        self._all.write("\t".join(_one_line(part) for part in (kind, where, detail)) + "\n")
+
+    def __len__(self) -> int:
+        return self.counts.total()
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Return a line a kind: how many, and the first few cases."""
+        return [
+            f"{count} {kind}: {'; '.join(map(_one_line, self._shown[kind]))}"
+            + (" ..." if count > SHOWN else "")
+            for kind, count in self.counts.most_common()
+        ]
+
+    def save(self, path: Path) -> None:
+        """Write every case to a file of tab-separated lines: kind, where, detail."""
+        self._all.seek(0)
+        with path.open("w", encoding="utf-8") as file:
+            file.write("kind\twhere\tdetail\n")
+            for line in self._all:
+                file.write(line)
+        self._all.seek(0, 2)
+
+
+def _one_line(text: str) -> str:
+    """Return text without line breaks, tabs or characters that a terminal would obey."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A file and where in it, for messages.
+
+    >>> print(Place(Path("crawl.csv"), 7))
+    crawl.csv, line 7
+    """
+
+    path: Path
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return str(self.path) if self.line is None else f"{self.path}, line {self.line}"

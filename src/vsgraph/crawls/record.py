@@ -1,0 +1,158 @@
+"""A crawl as columns: a row an image, pictures left where they are until they are asked for."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from vsgraph.crawls.problems import Problems
+from vsgraph.errors import InputError
+
+Rows = slice | NDArray[np.intp]
+ALL = slice(None)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Crawl:
+    """Images found by query: where each lies, what it was found by, the text beside it.
+
+    Attributes
+    ----------
+    format : str
+        What it was read from, in words.
+    root : Path
+        What the references to images are relative to.
+    table : pyarrow.Table
+        A row an image. `image` (string: path below the root, or member of a shard); `web_labels`
+        (int32, or list of int32 where images have several); a string column a text field; and where
+        the crawl has them `source` (string), `truth` (list of int32: the classes it really shows),
+        and for images within tar shards `shard` (string), `offset` and `size` (int64).
+    class_names : tuple of str
+        Names of the classes, in the order of their numbers.
+    wnids : tuple of (str or None)
+        The WordNet id of each class where the crawl says it.
+    text_fields : tuple of str
+        The columns of text, in the order in which they are joined.
+    problems : Problems
+        What was wrong, counted.
+
+    Examples
+    --------
+    >>> table = pa.table({"image": ["a.jpg"], "web_labels": pa.array([0], pa.int32()),
+    ...                   "title": ["a crane"], "tags": ["bird marsh"]})
+    >>> crawl = Crawl("a table", Path(), table, ("crane",), text_fields=("title", "tags"))
+    >>> len(crawl), crawl.texts(), crawl.web_labels.tolist()
+    (1, ['a crane bird marsh'], [0])
+    """
+
+    format: str
+    root: Path
+    table: pa.Table
+    class_names: tuple[str, ...]
+    wnids: tuple[str | None, ...] = ()
+    text_fields: tuple[str, ...] = ()
+    problems: Problems = dataclasses.field(default_factory=Problems)
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    def __repr__(self) -> str:
+        return f"Crawl({self.format}: {len(self)} images, {len(self.class_names)} classes)"
+
+    @property
+    def has_several_labels(self) -> bool:
+        """Whether an image may have several web labels."""
+        return pa.types.is_list(self.table["web_labels"].type)
+
+    @property
+    def web_labels(self) -> Any:  # noqa: ANN401
+        """The class number of each image, or a sparse boolean (n_images, n_classes) matrix."""
+        column = self.table["web_labels"]
+        return self._matrix(column) if self.has_several_labels else column.to_numpy()
+
+    @property
+    def truth(self) -> csr_array | None:
+        """The classes each image really shows, boolean (n_images, n_classes), where known."""
+        return self._matrix(self.table["truth"]) if "truth" in self.table.column_names else None
+
+    @property
+    def sources(self) -> NDArray[Any] | None:
+        """Where each image comes from, where the crawl says it."""
+        if "source" not in self.table.column_names:
+            return None
+        return np.asarray(self.table["source"].to_numpy(zero_copy_only=False))
+
+    def _matrix(self, lists: pa.ChunkedArray) -> csr_array:
+        """Return lists of class numbers as a sparse boolean matrix."""
+        counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+        classes = pc.list_flatten(lists).to_numpy()
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        shape = (len(lists), len(self.class_names))
+        return csr_array((np.ones(len(classes), bool), classes, starts), shape)
+
+    def texts(self, rows: Rows = ALL, *, fields: Sequence[str] | None = None) -> list[str]:
+        """Return the text of each image, its fields joined by a space; '' where there is none."""
+        names = self.text_fields if fields is None else tuple(fields)
+        unknown = sorted(set(names) - set(self.text_fields))
+        if unknown:
+            raise InputError(
+                f"the crawl has no text field {unknown[0]!r}; it has {', '.join(self.text_fields)}"
+            )
+        part = self._rows(rows)
+        if not names:
+            return [""] * len(part)
+        columns = [pc.fill_null(part[name], "") for name in names]
+        joined = pc.binary_join_element_wise(*columns, " ") if len(columns) > 1 else columns[0]
+        return pc.utf8_trim_whitespace(joined).to_pylist()
+
+    def take(self, rows: Rows) -> Self:
+        """Return some of the images, in the order asked for."""
+        return dataclasses.replace(self, table=self._rows(rows))
+
+    def _rows(self, rows: Rows) -> pa.Table:
+        """Return rows of the table, a slice without copying."""
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step == 1:
+                return self.table.slice(start, max(0, stop - start))
+            rows = np.arange(start, stop, step)
+        return self.table.take(pa.array(rows, pa.int64()))
+
+    @property
+    def has_shards(self) -> bool:
+        """Whether the pictures lie within tar shards."""
+        return "shard" in self.table.column_names
+
+    def image_path(self, row: int) -> Path | None:
+        """Return the file of a picture, None if it lies within a shard."""
+        return None if self.has_shards else self.root / self.table["image"][row].as_py()
+
+    def read_image(self, row: int) -> bytes:
+        """Return the bytes of a picture's file, as they are."""
+        return next(self.read_images(np.array([row])))
+
+    def read_images(self, rows: Rows = ALL) -> Iterator[bytes]:
+        """Yield the bytes of each picture; those that cannot be read are empty."""
+        part = self._rows(rows)
+        names = ["image", *(("shard", "offset", "size") if self.has_shards else ())]
+        for batch in part.select(names).to_batches(1024):
+            for reference in batch.to_pylist():
+                yield _read(self.root, reference)
+
+
+def _read(root: Path, reference: dict[str, Any]) -> bytes:
+    """Read a picture from its file or from its place in a shard."""
+    try:
+        if "shard" not in reference:
+            return (root / reference["image"]).read_bytes()
+        with (root / reference["shard"]).open("rb") as shard:
+            shard.seek(reference["offset"])
+            return shard.read(reference["size"])
+    except OSError:
+        return b""
