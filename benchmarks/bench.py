@@ -36,6 +36,16 @@ SEARCHES = {
     "real 100k": (*EXACT, *NEAR, "hnswlib", "pynndescent"),
     "made-up 500k": ("vsgraph-approximate", "pynndescent", "hnswlib-pca"),
 }
+READERS = {
+    "csv": ("vsgraph", "vsgraph-inspect", "pandas"),
+    "jsonl": ("vsgraph", "pandas"),
+    "parquet": ("vsgraph", "pandas"),
+    "folder": ("vsgraph", "datasets"),
+    "shards": ("vsgraph", "webdataset"),
+    "coco": ("vsgraph", "pycocotools"),
+    "webvision": ("vsgraph",),
+    "nus-wide": ("vsgraph",),
+}
 CURVES = {
     "N": [(n, 512, 100, ()) for n in (12_500, 25_000, 50_000, 100_000, 200_000)],
     "d": [(50_000, d, 100, ()) for d in (128, 256, 512, 1024, 2048)],
@@ -123,6 +133,13 @@ def measure_searches(book: Book) -> None:
                 book.measure(f"search {name} {method}", "searches.py", method, path)
 
 
+def measure_readers(book: Book) -> None:
+    """Measure the readers of crawls, ours and others."""
+    for kind, readers in READERS.items():
+        for who in readers:
+            book.measure(f"reader {kind} {who}", "readers.py", who, kind, SCRATCH)
+
+
 def measure_curves(book: Book) -> None:
     """Measure whole corrections as one number grows."""
     for axis, points in CURVES.items():
@@ -160,6 +177,7 @@ def main(only: str, *, page_only: bool) -> None:
     book = Book(only)
     book.results.setdefault("machine", machine())
     if not page_only:
+        measure_readers(book)
         measure_searches(book)
         measure_curves(book)
         measure_whole(book)

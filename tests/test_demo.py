@@ -13,7 +13,6 @@ import vsgraph
 from vsgraph import made_up
 from vsgraph.cli import main
 from vsgraph.demo import run_demo
-from vsgraph.drawings import draw_picture
 from vsgraph.report import write_report
 
 
@@ -89,13 +88,6 @@ def test_the_same_number_draws_the_same_crawl():
 def test_missing_and_swapped_titles_have_the_shares_asked_for():
     crawl = made_up.make_crawl(per_class=20, missing=0.25, swapped=0.0)
     assert sum(not title for title in crawl.titles) == 35
-
-
-def test_pictures_need_the_images_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    artist = made_up.CLUB.artist
-    with pytest.raises(vsgraph.MissingExtraError, match=r"pip install 'vsgraph\[images\]'"):
-        draw_picture(artist, np.random.default_rng(0))
 
 
 def test_nothing_in_a_title_or_name_can_run_in_the_page(corrected, tmp_path):

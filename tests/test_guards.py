@@ -3,6 +3,8 @@
 import ast
 import inspect
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -107,7 +109,16 @@ def test_make_targets_in_the_readme_exist():
 def test_the_base_install_is_light():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {re.split(r"[<>=\[ ]", spec)[0] for spec in project["dependencies"]}
-    assert names == {"numpy", "scipy", "click", "tqdm", "threadpoolctl"}
+    assert names == {
+        "numpy", "scipy", "click", "tqdm", "threadpoolctl", "pyarrow", "pillow", "wn",
+        "snowballstemmer",
+    }  # fmt: skip
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = "import sys, vsgraph; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"pyarrow", "PIL", "pandas", "numba", "torch"} & set(ran.stdout.split())
 
 
 def test_the_results_in_the_readme_are_those_of_the_command():

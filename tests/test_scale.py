@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -227,7 +228,7 @@ def test_a_cnn_that_gives_top_scores_is_as_good_as_a_dense_one():
 
 
 def test_the_results_of_the_benchmark_are_on_the_page():
-    root = cli.Path(__file__).parent.parent
+    root = Path(__file__).parent.parent
     page = (root / "docs" / "performance.md").read_text()
     results = json.loads((root / "benchmarks" / "results.json").read_text())
     whole = results["whole 500k"]

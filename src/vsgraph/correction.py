@@ -217,11 +217,9 @@ class Correction:
         }
 
     def to_arrow(self) -> "pa.Table":
-        """Return the labels as an Arrow table, a row an image (needs the extra 'table')."""
-        try:
-            import pyarrow as pa
-        except ImportError as error:
-            raise MissingExtraError("an Arrow table", "table") from error
+        """Return the labels as an Arrow table, a row an image."""
+        import pyarrow as pa
+
         return pa.table(self.to_columns())
 
     def to_pandas(self) -> "pd.DataFrame":

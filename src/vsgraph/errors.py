@@ -33,8 +33,8 @@ class InputError(VSGraphError, ValueError):
 class MissingExtraError(VSGraphError, ImportError):
     """An optional dependency is needed and not installed; the message names the extra.
 
-    >>> print(MissingExtraError("an Arrow table", "table"))
-    an Arrow table needs the extra 'table': pip install 'vsgraph[table]'
+    >>> print(MissingExtraError("a pandas table", "table"))
+    a pandas table needs the extra 'table': pip install 'vsgraph[table]'
     """
 
     def __init__(self, what: str, extra: str) -> None:

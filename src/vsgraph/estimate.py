@@ -26,6 +26,8 @@ WORKING_BYTES = 0.4 * GB  # code and blocks
 BYTES_A_CELL = 170  # while the weights of the evidence are estimated
 SKETCH = 256
 CANDIDATES = 32
+IMAGE_DIMS, TEXT_DIMS = 1280, 384  # of the default encoders
+PICTURES_A_SECOND, TEXTS_A_SECOND = 100, 100  # on the reference machine
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,6 +134,39 @@ def estimate(
         WORKING_BYTES + max(searched, labeled + BYTES_A_CELL * cells),
         scores + graph + 24 * n,
     )
+
+
+def estimate_run(settings: Settings, *, n_images: int, n_texts: int, n_classes: int) -> Estimate:
+    """Estimate a whole run on a crawl, with the default encoders of pictures and texts.
+
+    Parameters
+    ----------
+    settings : Settings
+        The numbers of the correction.
+    n_images, n_texts, n_classes : int
+        Size of the crawl; images without text are not in `n_texts`.
+
+    Returns
+    -------
+    estimate : Estimate
+        With the stages `pictures` and `texts` before those of the correction.
+
+    Examples
+    --------
+    >>> plan = estimate_run(Settings(), n_images=1000, n_texts=600, n_classes=10)
+    >>> list(plan.seconds)[:3]
+    ['pictures', 'texts', 'reading']
+    """
+    core = estimate(
+        settings, n_images=n_images, n_dims=IMAGE_DIMS, n_classes=n_classes, n_text_dims=TEXT_DIMS
+    )
+    slower = REFERENCE_FLOPS / flops()
+    embedding = {
+        "pictures": slower * n_images / PICTURES_A_SECOND,
+        "texts": slower * n_texts / TEXTS_A_SECOND,
+    }
+    vectors = 2 * n_images * (IMAGE_DIMS + TEXT_DIMS)
+    return Estimate(embedding | core.seconds, core.memory, core.disk + vectors)
 
 
 def _graph_seconds(settings: Settings, n: int, n_dims: int) -> float:

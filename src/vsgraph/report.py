@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vsgraph.correction import Correction
 from vsgraph.decisions import Decision
-from vsgraph.errors import InputError, MissingExtraError
+from vsgraph.errors import InputError
 
 SHOWN = 24
 STYLE = """
@@ -168,10 +168,8 @@ class _Page:
 
     def image(self, row: int) -> str:
         """Return a picture as a data address."""
-        try:
-            from PIL import Image
-        except ImportError as error:
-            raise MissingExtraError("the report's pictures", "images") from error
+        from PIL import Image
+
         buffer = io.BytesIO()
         Image.fromarray(self.pictures(row)).save(buffer, "JPEG", quality=80)
         return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -15,6 +15,7 @@ from vsgraph.errors import InputError
 
 RECORD = "record.json"
 FORMAT = "vsgraph-2"
+EXPORT = "vsgraph-export-1"
 
 
 def refuse_file(folder: Path) -> None:
@@ -23,21 +24,34 @@ def refuse_file(folder: Path) -> None:
         raise InputError(f"{folder} is a file; choose the name of a folder")
 
 
-def refuse_taken(folder: Path, *, overwrite: bool) -> None:
-    """Refuse a folder that is there already, unless it is ours and may be replaced."""
+def refuse_taken(folder: Path, *, overwrite: bool, written_as: str = FORMAT) -> None:
+    """Refuse a folder that is there already, unless it is of the same kind and may be replaced."""
     refuse_file(folder)
     if folder.exists() and not overwrite:
         raise InputError(
             f"{folder} exists already; choose another folder, or say overwrite (--overwrite)"
         )
-    if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
-        raise InputError(f"{folder} holds other files and was not written by vsgraph; left alone")
+    if folder.exists() and any(folder.iterdir()) and not _is_like(folder, written_as):
+        kind = "an export" if written_as == EXPORT else "a correction"
+        raise InputError(f"{folder} holds something else than {kind} of vsgraph; left alone")
+
+
+def _is_like(folder: Path, written_as: str) -> bool:
+    """Return whether a folder's record is of a format, in whatever version."""
+    try:
+        values = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        found = str(values["format"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return found.rpartition("-")[0] == written_as.rpartition("-")[0]
 
 
 @contextmanager
-def new_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def new_folder(
+    folder: Path, *, overwrite: bool = False, written_as: str = FORMAT
+) -> Iterator[Path]:
     """Give a temporary folder that takes the final name when the block ends without an error."""
-    refuse_taken(folder, overwrite=overwrite)
+    refuse_taken(folder, overwrite=overwrite, written_as=written_as)
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:

@@ -30,9 +30,10 @@ class Crawl:
         What the references to images are relative to.
     table : pyarrow.Table
         A row an image. `image` (string: path below the root, or member of a shard); `web_labels`
-        (int32, or list of int32 where images have several); a string column a text field; and where
-        the crawl has them `source` (string), `truth` (list of int32: the classes it really shows),
-        and for images within tar shards `shard` (string), `offset` and `size` (int64).
+        (int32, or list of int32 where images have several); a string column a text field, null
+        where there is none; and where the crawl has them `source` (string), `truth` (list of
+        int32: the classes it really shows), and for images within tar shards `shard` (string),
+        `offset` and `size` (int64).
     class_names : tuple of str
         Names of the classes, in the order of their numbers.
     wnids : tuple of (str or None)
@@ -108,8 +109,9 @@ class Crawl:
         if not names:
             return [""] * len(part)
         columns = [pc.fill_null(part[name], "") for name in names]
-        joined = pc.binary_join_element_wise(*columns, " ") if len(columns) > 1 else columns[0]
-        return pc.utf8_trim_whitespace(joined).to_pylist()
+        joined = pc.binary_join_element_wise(*columns, " ")
+        single = pc.replace_substring_regex(joined, "  +", " ")  # where a field was empty
+        return pc.utf8_trim_whitespace(single).to_pylist()
 
     def take(self, rows: Rows) -> Self:
         """Return some of the images, in the order asked for."""

@@ -1,68 +1,19 @@
-"""The command line: one function a command, no logic."""
+"""``vsgraph correct``."""
 
 import json
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
-import vsgraph
 from vsgraph.arrays import ArrayFiles, peak_memory
-from vsgraph.demo import run_demo
-from vsgraph.errors import InputError, VSGraphError, VSGraphWarning
+from vsgraph.cli.group import main
+from vsgraph.cli.options import FILE
+from vsgraph.errors import InputError
 from vsgraph.estimate import check_room
 from vsgraph.settings import Settings
 from vsgraph.storage import refuse_taken
-
-
-class Commands(click.Group):
-    """Turns our own errors into one line on stderr; anything else is a bug and keeps its trace."""
-
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
-        """Run the chosen command."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("always", VSGraphWarning)
-                warnings.showwarning = _tell
-                return super().invoke(ctx)
-        except VSGraphError as error:
-            raise click.ClickException(str(error)) from error
-
-
-def _tell(message: Warning | str, *_: object, **__: object) -> None:
-    """Show a warning as one line."""
-    click.echo(f"Warning: {message}", err=True)
-
-
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(vsgraph.__version__, prog_name="vsgraph")
-def main() -> None:
-    """Correct the labels of images collected by search query, using the text beside them."""
-
-
-@main.command("demo")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), default=Path("demo-run"), show_default=True,
-    help="Folder for the results.",
-)  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace the results of an earlier demo.")
-def demo_command(out: Path, *, overwrite: bool) -> None:
-    """Correct a small made-up crawl and leave a report to open."""
-    result = run_demo(out, overwrite=overwrite, progress=True)
-    counts = result.correction.counts
-    click.echo(f"made-up crawl: {len(result.correction)} drawn pictures of words with two meanings")
-    click.echo(f"labels right before: {result.right_before:.1%}")
-    click.echo(f"labels right after:  {result.right_after:.1%} of those not rejected")
-    click.echo(
-        f"kept {counts['keep']}, relabeled {counts['relabel']}, rejected {counts['reject']} "
-        f"({result.rejected_rightly:.0%} of them rightly)"
-    )
-    click.echo(f"report: {result.report.resolve()}")
-
-
-FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 
 
 @main.command("correct")

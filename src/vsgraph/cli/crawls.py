@@ -1,0 +1,90 @@
+"""``vsgraph inspect`` and ``vsgraph describe``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vsgraph.cli.group import main
+from vsgraph.cli.options import CRAWL, FOLDER, crawl_options, reading
+from vsgraph.crawls import inspect_crawl, read_crawl
+from vsgraph.describing import describe_crawl
+from vsgraph.estimate import estimate_run
+from vsgraph.meaning_table import write_meanings
+from vsgraph.meanings import Meaning
+from vsgraph.settings import Settings
+from vsgraph.wordnet import WordNet
+
+
+@main.command("inspect")
+@click.argument("path", type=CRAWL)
+@crawl_options
+@click.option("--every-picture", is_flag=True, help="Decode all pictures, not a sample.")
+@click.option("--problems", type=click.Path(path_type=Path), help="Write every problem to a file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def inspect_command(
+    path: Path,
+    *,
+    every_picture: bool,
+    problems: Path | None,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Say what a crawl is and what a run would take, before anything long starts."""
+    crawl = read_crawl(path, **reading(**options))
+    found = inspect_crawl(crawl, every_picture=every_picture)
+    n_texts = round(found.text_coverage["any"] * len(crawl))
+    plan = estimate_run(
+        Settings(), n_images=len(crawl), n_texts=n_texts, n_classes=len(crawl.class_names)
+    )
+    if as_json:
+        plain = {"seconds": plan.seconds, "memory": plan.memory, "disk": plan.disk}
+        click.echo(json.dumps(found.to_dict() | {"run": plain}, indent=2))
+    else:
+        click.echo(f"{found}\na run would take {plan}")
+    if problems is not None:
+        crawl.problems.save(problems)
+
+
+@main.command("describe")
+@click.argument("path", type=CRAWL)
+@crawl_options
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write the table to edit (CSV).")
+@click.option("--wordnet", type=FOLDER, help="Folder of WordNet 3.0's dict files.")
+@click.option("--all", "show_all", is_flag=True, help="Show classes of one sense, too.")
+@click.option("--overwrite", is_flag=True, help="Replace a table that is there already.")
+def describe_command(
+    path: Path,
+    *,
+    out: Path | None,
+    wordnet: Path | None,
+    show_all: bool,
+    overwrite: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """List what each class may mean, and mark the sense that the crawl's own text speaks of.
+
+    Edit the table: move the mark "yes" to the sense you mean, or write a description of your own.
+    """
+    crawl = read_crawl(path, **reading(**options))
+    meanings = describe_crawl(crawl, wordnet=WordNet.open(wordnet))
+    by_class: dict[str, list[Meaning]] = {name: [] for name in crawl.class_names}
+    for meaning in meanings:
+        by_class[meaning.class_name].append(meaning)
+    for name, senses in by_class.items():
+        if show_all or len(senses) > 1 or senses[0].wnid is None:
+            click.echo("\n".join([name, *map(_sense_line, senses)]))
+    certain = sum(len(senses) == 1 and senses[0].wnid is not None for senses in by_class.values())
+    click.echo(f"{len(by_class)} classes, {certain} of one sense")
+    if out is not None:
+        write_meanings(out, meanings, overwrite=overwrite)
+        click.echo(f"table to edit: {out.resolve()}")
+
+
+def _sense_line(meaning: Meaning) -> str:
+    """Return a sense as one line: the mark, the share of texts, the id, the description."""
+    share = "    " if meaning.match is None else f"{meaning.match:4.0%}"
+    mark = "*" if meaning.chosen else " "
+    words = meaning.description if meaning.wnid else f"(not in WordNet) {meaning.description}"
+    return f"  {mark} {share} {meaning.wnid or '         '} {words:.90}"

@@ -1,0 +1,48 @@
+"""The meanings of a crawl's classes, senses ranked by the crawl's own text."""
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from vsgraph.crawls.record import Crawl
+from vsgraph.meanings import MAX_TEXTS, Encoder, Meaning, describe_classes
+from vsgraph.wordnet import WordNet
+
+
+def describe_crawl(
+    crawl: Crawl, *, encode: Encoder | None = None, wordnet: WordNet | None = None
+) -> list[Meaning]:
+    """Return the senses of every class of a crawl, the one that its text speaks of marked.
+
+    Parameters
+    ----------
+    crawl : Crawl
+        Where it says the WordNet id of a class, that is the sense.
+    encode : callable, optional
+        Turns n texts into an (n, d) array; counted words if not given.
+    wordnet : WordNet, optional
+        Found by :meth:`WordNet.open` if not given.
+
+    Returns
+    -------
+    meanings : list of Meaning
+        One a candidate sense, classes in their order, best first.
+    """
+    texts = [crawl.texts(rows) for rows in rows_by_class(crawl)]
+    spoken = [[text for text in of_class if text] for of_class in texts]
+    return describe_classes(crawl.class_names, crawl.wnids, spoken, encode, wordnet)
+
+
+def rows_by_class(crawl: Crawl, *, most: int = 4 * MAX_TEXTS) -> list[NDArray[np.intp]]:
+    """Return some rows of each class, evenly spread; more than are read, for some have no text."""
+    n_rows, n_classes = len(crawl), len(crawl.class_names)
+    labels = crawl.web_labels
+    if not crawl.has_several_labels:
+        ones = np.ones(n_rows, bool)
+        labels = csr_array((ones, labels, np.arange(n_rows + 1)), shape=(n_rows, n_classes))
+    columns = labels.tocsc()
+    starts = columns.indptr
+    found = [columns.indices[a:b] for a, b in itertools.pairwise(starts)]
+    return [rows[:: max(1, len(rows) // most)][:most] for rows in map(np.sort, found)]

@@ -1,0 +1,205 @@
+"""Arrays as cleanlab takes them: labels, probabilities, the graph of neighbors."""
+
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, csr_matrix, save_npz
+
+from vsgraph.blocks import row_blocks
+from vsgraph.checks import check_one_of
+from vsgraph.correction import Correction
+from vsgraph.crawls.record import Crawl
+from vsgraph.errors import InputError
+from vsgraph.exports.places import Exported, export_folder
+from vsgraph.exports.rows import Corrected
+from vsgraph.exports.tables import write_names
+from vsgraph.topscores import TopScores
+
+GB = 10**9
+NO_NEIGHBOR = 1.0
+
+
+def to_cleanlab(
+    crawl: Crawl,
+    correction: Correction,
+    out: str | Path,
+    *,
+    scores: Literal["final", "gnn", "cnn"] = "final",
+    n_neighbors: int | None = None,
+    overwrite: bool = False,
+    progress: bool = False,
+) -> Exported:
+    """Write what ``find_label_issues`` and ``Datalab.find_issues`` take, a row an image.
+
+    ``labels.npy`` are the web labels and ``final_labels.npy`` the corrected ones (-1 if rejected),
+    boolean tables where images have several; ``pred_probs.npy`` is dense; ``knn_graph.npz`` has
+    cosine distances. Classes are numbered in the order of their names, as in ``class_names.txt``.
+
+    Parameters
+    ----------
+    crawl, correction : Crawl and Correction
+        The same images, row by row.
+    out : path
+        The folder; :func:`cleanlab_bytes` says how large it gets.
+    scores : {'final', 'gnn', 'cnn'}
+        Which probabilities. The final ones have seen the web label; the others have not, but that
+        the CNN was trained on it.
+    n_neighbors : int, optional
+        Neighbors of each image; by default the fewest that an image with neighbors has. An image
+        with fewer has others, spread over the crawl, at distance 1: nothing in common.
+    overwrite : bool
+        Replace an export that is there already.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    exported : Exported
+        All images.
+    """
+    both = Corrected.join(crawl, correction)
+    table = _scores(correction, scores)
+    _check_room(Path(out), cleanlab_bytes(correction))
+    graph = neighbor_distances(correction.adjacency, n_neighbors=n_neighbors)
+    with export_folder(out, crawl, to="cleanlab", overwrite=overwrite) as (folder, made):
+        order = sorted(range(len(both.names)), key=both.names.__getitem__)
+        write_names(folder / "class_names.txt", tuple(both.names[c] for c in order))
+        np.save(folder / "labels.npy", _reordered(correction.web_labels, order))
+        np.save(folder / "final_labels.npy", _reordered(correction.final_labels, order))
+        probs = open_memmap(
+            folder / "pred_probs.npy", mode="w+", dtype=np.float32, shape=table.shape
+        )
+        for rows in both.blocks(title="cleanlab", progress=progress):
+            probs[rows] = _shares(table[rows], several=both.several)[:, order]
+        probs.flush()
+        if graph is None:
+            made.problems.add("no neighbors", "the graph has no edge, so there is no knn_graph.npz")
+        else:
+            save_npz(folder / "knn_graph.npz", graph)
+        made.n_images = len(crawl)
+    return made
+
+
+def cleanlab_bytes(correction: Correction) -> int:
+    """Return how many bytes :func:`to_cleanlab` writes, nearly.
+
+    Parameters
+    ----------
+    correction : Correction
+        With (n_images, n_classes) probabilities, four bytes each.
+
+    Returns
+    -------
+    n_bytes : int
+        Of all files together.
+    """
+    n_images, n_classes = correction.final_probs.shape
+    labels = 2 * correction.web_labels.nbytes
+    return 4 * n_images * n_classes + labels + 8 * correction.adjacency.nnz
+
+
+def _check_room(out: Path, needed: int) -> None:
+    """Refuse more than the disk holds, before it is written."""
+    there = next(path for path in [out.absolute(), *out.absolute().parents] if path.exists())
+    free = shutil.disk_usage(there).free
+    if needed > free:
+        raise InputError(
+            f"{out} needs {needed / GB:.1f} GB of disk, but {free / GB:.1f} GB are free; "
+            "make room, or use soft, which keeps the highest scores only"
+        )
+
+
+def _scores(correction: Correction, name: str) -> TopScores:
+    """Return the scores asked for."""
+    check_one_of("scores", name, ("final", "gnn", "cnn"))
+    table: TopScores | None = getattr(correction, f"{name}_probs")
+    if table is None:
+        raise InputError("the correction was made without a CNN; say scores='final' or 'gnn'")
+    return table
+
+
+def _reordered(labels: NDArray[Any], order: list[int]) -> NDArray[Any]:
+    """Return labels of either shape with classes in another order."""
+    if labels.ndim == 2:
+        return np.asarray(labels[:, order])
+    return np.append(np.argsort(order), -1)[labels]
+
+
+def _shares(block: NDArray[np.float32], *, several: bool) -> NDArray[np.float32]:
+    """Return scores in 0..1; where an image has one label, rows that sum to one."""
+    if several:
+        return np.clip(block, 0, 1)
+    total = block.sum(axis=1, keepdims=True)
+    even = np.float32(1 / block.shape[1])
+    return np.where(total > 0, block / np.where(total > 0, total, 1), even)
+
+
+def neighbor_distances(adjacency: csr_array, *, n_neighbors: int | None = None) -> Any:  # noqa: ANN401
+    """Return the strongest edges of each image as cosine distances, nearest first.
+
+    Parameters
+    ----------
+    adjacency : csr_array of shape (n_images, n_images)
+        The visual graph, entries cosines.
+    n_neighbors : int, optional
+        As in :func:`to_cleanlab`.
+
+    Returns
+    -------
+    graph : csr_matrix of shape (n_images, n_images) or None
+        Equally many entries a row, zeros included; None if there is no edge.
+
+    Examples
+    --------
+    >>> graph = neighbor_distances(csr_array([[0, 0.75, 0.5], [0.75, 0, 0], [0.5, 0, 0]]))
+    >>> graph.data.tolist(), graph.indices.tolist()
+    ([0.25, 0.25, 0.5], [1, 0, 0])
+    """
+    n_images = adjacency.shape[0]
+    degrees = np.diff(adjacency.indptr)
+    if not degrees.any():
+        return None
+    k = int(degrees[degrees > 0].min()) if n_neighbors is None else n_neighbors
+    if not 1 <= k < n_images:
+        raise InputError(f"n_neighbors must lie in 1..{n_images - 1}, got {k}")
+    near = np.full((n_images, k), -1, np.int32)
+    distances = np.full((n_images, k), NO_NEIGHBOR, np.float32)
+    for rows in row_blocks(n_images):
+        _put_strongest(adjacency, rows, near[rows], distances[rows])
+    for row in np.flatnonzero(degrees < k):
+        near[row] = _filled(near[row], int(row), n_images)
+    starts = np.arange(n_images + 1) * k
+    return csr_matrix((distances.ravel(), near.ravel(), starts), shape=adjacency.shape)
+
+
+def _put_strongest(
+    adjacency: csr_array, rows: slice, near: NDArray[np.int32], distances: NDArray[np.float32]
+) -> None:
+    """Put the strongest edges of some rows and their distances in place."""
+    starts = adjacency.indptr[rows.start : rows.stop + 1]
+    edges = slice(starts[0], starts[-1])
+    row = np.repeat(np.arange(len(near)), np.diff(starts))
+    columns, weights = adjacency.indices[edges], adjacency.data[edges]
+    best = np.lexsort((columns, -weights, row))
+    place = np.arange(len(row)) - (starts[:-1] - starts[0])[row]
+    kept = place < near.shape[1]
+    near[row[kept], place[kept]] = columns[best][kept]
+    distances[row[kept], place[kept]] = np.clip(1 - weights[best][kept], 0, None)
+
+
+def _filled(near: NDArray[np.int32], row: int, n_images: int) -> NDArray[np.int32]:
+    """Return the neighbors of an image, those that lack filled with others far apart in the crawl.
+
+    >>> _filled(np.array([4, -1], np.int32), 0, 9).tolist()
+    [4, 1]
+    """
+    known = near[near >= 0]
+    n_offered = min(2 * len(near), n_images - 1)
+    steps = 1 + np.arange(n_offered) * ((n_images - 1) // n_offered)
+    others = (row + steps) % n_images
+    new = others[~np.isin(others, known)]
+    return np.concatenate([known, new])[: len(near)].astype(np.int32)

@@ -1,0 +1,130 @@
+"""Names of files and folders that every system accepts and that lead nowhere else."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+LONGEST = 100
+MARK = "~"
+SUFFIXES = frozenset(
+    {".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".avif"}
+)
+_FORBIDDEN = frozenset('<>:"/\\|?*' + MARK)
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])\s*(\.|$)", re.IGNORECASE)
+
+
+def safe_name(name: str, *, empty: str) -> str:
+    """Return a name without anything that a system forbids or reads as more than a name.
+
+    It holds no ``~``, so that what is put behind one is always new.
+
+    >>> safe_name("../../etc", empty="class"), safe_name("a/b", empty="class")
+    ('_._.._etc', 'a_b')
+    >>> safe_name("CON", empty="class"), safe_name(" . ", empty="class")
+    ('_CON', 'class')
+    """
+    composed = unicodedata.normalize("NFC", name)
+    kept = "".join("_" if c in _FORBIDDEN or not c.isprintable() else c for c in composed)
+    cut = kept.strip().encode()[:LONGEST].decode(errors="ignore").rstrip(". ")
+    if not cut:
+        return empty
+    if cut.startswith("."):
+        cut = f"_{cut[1:]}"
+    return f"_{cut}" if _RESERVED.match(cut) else cut
+
+
+def folder_names(names: Sequence[str], *, taken: Iterable[str] = ()) -> list[str]:
+    """Return a folder for each class; no two are the same even where case does not count.
+
+    >>> folder_names(["Crane", "crane", "crane/bird"])
+    ['Crane', 'crane~2', 'crane_bird']
+    """
+    seen = {_fold(name) for name in taken}
+    folders = []
+    for name in names:
+        folder = safe = safe_name(name, empty="class")
+        number = 2
+        while _fold(folder) in seen:
+            folder = f"{safe}{MARK}{number}"
+            number += 1
+        seen.add(_fold(folder))
+        folders.append(folder)
+    return folders
+
+
+def split_name(image: str) -> tuple[str, str]:
+    r"""Return the stem and the suffix of an image's file, '' if the suffix is no picture's.
+
+    >>> split_name("../birds/Crane.1.JPG"), split_name(r"actor\0001_212.jpg")
+    (('Crane.1', '.jpg'), ('0001_212', '.jpg'))
+    >>> split_name("image.php?id=3")
+    ('image.php_id=3', '')
+    """
+    last = PurePosixPath(image.replace("\\", "/")).name
+    suffix = PurePosixPath(last).suffix.lower()
+    if suffix not in SUFFIXES:
+        return safe_name(last, empty="image"), ""
+    return safe_name(last[: -len(suffix)], empty="image"), suffix
+
+
+def name_key(folder: int, image: str) -> int:
+    """Return a number that two files share if they would clash within a folder.
+
+    >>> name_key(0, "a/X.jpg") == name_key(0, "b/x.JPG"), name_key(0, "x") == name_key(1, "x")
+    (True, False)
+    """
+    name = f"{folder}/{_fold(''.join(split_name(image)))}"
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
+
+
+def repeated(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Tell which keys an earlier one equals.
+
+    >>> repeated(np.array([5, 7, 5], np.uint64)).tolist()
+    [False, False, True]
+    """
+    again = np.ones(len(keys), bool)
+    again[np.unique(keys, return_index=True)[1]] = False
+    return again
+
+
+def file_name(image: str, suffix: str, row: int, *, clashes: bool) -> str:
+    """Return the name of a picture's file within its folder.
+
+    The row is put behind a name that is taken or that does not say it is a picture.
+
+    >>> file_name("x/a.JPEG", ".jpeg", 7, clashes=False)
+    'a.jpeg'
+    >>> file_name("a.jpg", ".jpg", 7, clashes=True), file_name("a.php", ".png", 7, clashes=False)
+    ('a~7.jpg', 'a.php~7.png')
+    """
+    stem, known = split_name(image)
+    return f"{stem}{MARK}{row}{suffix}" if clashes or not known else f"{stem}{known}"
+
+
+def numbered_name(row: int, suffix: str) -> str:
+    """Return the name of a picture's file by its row, ten thousand a folder.
+
+    >>> numbered_name(12345, ".jpg")
+    '0001/000012345.jpg'
+    """
+    return f"{row // 10_000:04d}/{row:09d}{suffix}"
+
+
+def one_line(name: str) -> str:
+    r"""Return a name without line breaks or other characters that do not print.
+
+    >>> one_line("great\nauk")
+    'great auk'
+    """
+    return "".join(c if c.isprintable() else " " for c in name)
+
+
+def _fold(name: str) -> str:
+    """Return a name as a system sees it that does not tell case apart."""
+    return unicodedata.normalize("NFC", name.casefold())

