@@ -44,9 +44,9 @@ $(VENV)/bin/python:
 	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
 
 $(BASE): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[images]'
+	$(BIN)/pip install --quiet -c constraints.txt -e .
 	touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[images,scale,table]' --group dev
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[scale,table]' --group dev
 	touch $@ $(BASE)

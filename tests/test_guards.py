@@ -107,7 +107,7 @@ def test_make_targets_in_the_readme_exist():
 def test_the_base_install_is_light():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {re.split(r"[<>=\[ ]", spec)[0] for spec in project["dependencies"]}
-    assert names == {"numpy", "scipy", "click", "tqdm", "threadpoolctl"}
+    assert names == {"numpy", "scipy", "click", "tqdm", "threadpoolctl", "pillow", "pyarrow"}
 
 
 def test_the_results_in_the_readme_are_those_of_the_command():

@@ -123,6 +123,52 @@ def correct_command(
     )
 
 
+@main.command("embed")
+@click.argument("crawl", type=click.Path(path_type=Path, exists=True))
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder to fill.")
+@click.option(
+    "--image-encoder", "images", default="lite0", show_default=True,
+    help="lite0, lite1, lite2, a folder or hub name (transformers), timm:NAME, or an .onnx file.",
+)  # fmt: skip
+@click.option(
+    "--text-encoder", "texts", default="minilm", show_default=True,
+    help="minilm, a folder or hub name (sentence-transformers or transformers), or lsa.",
+)  # fmt: skip
+@click.option(
+    "--long-texts", type=click.Choice(["truncate", "chunk"]), default="truncate",
+    show_default=True, help="Read the start of a long text, or its pieces.",
+)  # fmt: skip
+@click.option(
+    "--runtime", type=click.Choice(["auto", "openvino", "onnxruntime", "torch"]), default="auto",
+    show_default=True, help="What runs the models.",
+)  # fmt: skip
+@click.option(
+    "--precision", type=click.Choice(["auto", "fp32", "bf16", "int8"]), default="auto",
+    show_default=True, help="What they compute in.",
+)  # fmt: skip
+@click.option(
+    "--dtype", type=click.Choice(["float16", "float32"]), default="float16", show_default=True,
+    help="What is kept.",
+)  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace vectors of another encoder.")
+def embed_command(crawl: Path, out: Path, **options: Any) -> None:  # noqa: ANN401
+    """Encode the pictures and texts of CRAWL into OUT/images and OUT/texts.
+
+    Interrupted and started again, it goes on where it ended.
+    """
+    from vsgraph import crawls
+    from vsgraph.encoders import embed_crawl
+
+    started = time.monotonic()
+    found = crawls.read_crawl(crawl)  # type: ignore[attr-defined]
+    made = embed_crawl(found, out, progress=True, **options)
+    seconds = time.monotonic() - started
+    click.echo(f"pictures: {made.image_encoder}; texts: {made.text_encoder}")
+    for line in found.problems.lines():
+        click.echo(line)
+    click.echo(f"{len(found)} images in {seconds:.0f} s; saved in {out.resolve()}")
+
+
 def _read_change(change: str) -> tuple[str, Any]:
     """Read NAME=VALUE; a value that is no JSON is text."""
     name, equals, value = change.partition("=")
