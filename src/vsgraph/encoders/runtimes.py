@@ -19,7 +19,7 @@ from vsgraph.errors import InputError
 
 RUNTIMES = ("auto", "openvino", "onnxruntime", "torch")
 PRECISIONS = ("auto", "fp32", "bf16", "int8")
-TOLERANCE = {"fp32": 0.9999, "bf16": 0.999, "int8": 0.95}  # least mean cosine to fp32 on torch
+TOLERANCE = {"fp32": 0.9999, "bf16": 0.995, "int8": 0.95}  # least mean cosine to fp32 on torch
 
 
 class Runner(Protocol):
@@ -117,6 +117,8 @@ class OpenVinoRunner:
         hardware = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         if precision == "auto":
             precision = "bf16" if "BF16" in hardware else "fp32"
+        if precision == "bf16" and "BF16" not in hardware:
+            raise InputError("this processor does not compute in bf16; use fp32")
         path = converted(model, "openvino")
         if precision == "int8":
             path = int8_model(model, path, samples, TOLERANCE["int8"])

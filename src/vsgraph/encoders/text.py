@@ -19,6 +19,8 @@ LONG = ("truncate", "chunk")
 MOST_CHUNKS = 8
 CHARACTERS = 12  # at most so many a token are looked at: keeps endless texts out
 BATCH_TOKENS = 2048
+VOCABULARIES = ("vocab.txt", "vocab.json", "spiece.model", "tokenizer.model",
+                "sentencepiece.bpe.model")  # fmt: skip
 POOLINGS = ("cls", "mean", "max", "lasttoken")
 
 
@@ -231,6 +233,8 @@ def _load_tokenizer(folder: Path) -> tuple[Any, int]:
         found = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     else:
         need("this tokenizer", "encoders", "transformers")
+        if not any((folder / name).exists() for name in VOCABULARIES):
+            raise InputError(f"{folder} holds no tokenizer: tokenizer.json or {VOCABULARIES[0]}")
         import transformers
 
         try:
