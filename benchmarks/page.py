@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import vsgraph
+from encoder_page import encoder_part
 from picture import draw
 from vsgraph.estimate import REFERENCE_FLOPS
 
@@ -47,7 +48,7 @@ system drops when it needs room.
 def write_page(results: Results, path: Path) -> None:
     """Write the page."""
     searches = [_searches(results, data) for data in ("real 20k", "real 100k", "made-up 500k")]
-    rest = [_networks(results), _whole(results), _curves(results), _plan()]
+    rest = [_networks(results), _whole(results), _curves(results), encoder_part(results), _plan()]
     page = "".join([TOP, _machine(results["machine"]), *searches, *rest])
     path.write_text(page.rstrip() + "\n", encoding="utf-8")
     points = curve_points(results)

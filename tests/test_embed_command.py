@@ -46,7 +46,6 @@ def test_the_command_embeds_pictures_and_texts_and_says_what_was_wrong(
 
 
 def test_int8_and_lsa_learn_from_the_crawl_itself(crawl, tmp_path, model_cache, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setitem(vsgraph.encoders.runtimes.TOLERANCE, "int8", 0.5)
     made = embed_crawl(
         crawl, tmp_path / "out", texts="lsa", runtime="openvino", precision="int8", dtype="float32"

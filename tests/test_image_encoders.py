@@ -1,6 +1,7 @@
 """Image encoders: real weights across runtimes, small made-up models of the hubs' formats."""
 
 import io
+import json
 import subprocess
 import sys
 import types
@@ -64,15 +65,6 @@ def test_lite0_gives_the_published_features_on_every_runtime(runtime, published,
     np.testing.assert_allclose(vectors, published, atol=2e-4)
 
 
-def test_bf16_agrees_within_its_tolerance():
-    small = np.ascontiguousarray(PHOTOS[:, ::4, ::4])
-    whole, half = (
-        image_encoder("lite0", size=56, runtime="torch", precision=precision).encode(small).vectors
-        for precision in ("fp32", "bf16")
-    )
-    assert cosines(half, whole).mean() > TOLERANCE["bf16"]
-
-
 def test_bf16_is_refused_where_the_processor_has_none(model_cache):
     hardware = conversion.import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     if "BF16" in hardware:
@@ -87,9 +79,6 @@ def test_int8_needs_samples_and_is_checked(published, model_cache, monkeypatch):
         image_encoder("lite0", runtime="openvino", precision="int8")
     many = [np.stack([blobs(16 * i + j, 224) for j in range(16)]) for i in range(4)]
     with monkeypatch.context() as patch:
-        patch.setitem(TOLERANCE, "int8", 1.1)
-        with pytest.raises(InputError, match=r"mean cosine of 0\.\d+ to fp32.*use precision fp32"):
-            image_encoder("lite0", runtime="openvino", precision="int8", samples=many)
         patch.setitem(TOLERANCE, "int8", 0.5)
         small = image_encoder("lite0", runtime="openvino", precision="int8", samples=many)
     assert cosines(small.encode(PHOTOS).vectors, published).mean() > 0.8
@@ -124,8 +113,8 @@ def test_the_larger_ones_load_with_every_weight(name):
     encoder = image_encoder(name, runtime="torch")
     side = {"lite1": 240, "lite2": 260}[name]
     assert encoder.preparation.describe() == f"squeeze {side}x{side}"
-    vectors = encoder.encode(np.stack([blobs(i, side) for i in range(3)])).vectors
-    assert vectors.shape == (3, 1280)
+    vectors = encoder.encode(np.stack([blobs(i, side) for i in range(2)])).vectors
+    assert vectors.shape == (2, 1280)
     assert cosines(vectors[:1], vectors[1:2])[0] < 0.99
 
 
@@ -134,8 +123,7 @@ def test_everything_that_changes_vectors_changes_the_fingerprint(model_cache):
         image_encoder("lite0", runtime="torch"),
         image_encoder("lite0", runtime="openvino"),
         image_encoder("lite0", runtime="torch", size=56),
-        image_encoder("lite0", runtime="torch", size=56, precision="bf16"),
-        image_encoder("lite1", runtime="torch"),
+        image_encoder("lite1", runtime="torch", size=56),
     ]
     assert len({encoder.fingerprint for encoder in encoders}) == len(encoders)
     assert image_encoder("lite0", runtime="torch").fingerprint == encoders[0].fingerprint
@@ -203,18 +191,44 @@ def tiny_models():
 
 
 def write_settings(folder, values):
-    import json
-
     (folder / "preprocessor_config.json").write_text(json.dumps({"do_resize": True, **values}))
+
+
+def save_tiny(kind, folder):
+    cls, config, settings, _ = tiny_models()[kind]
+    torch.manual_seed(0)
+    network = cls(config).eval()
+    network.save_pretrained(folder)
+    write_settings(folder, settings)
+    return network
+
+
+def test_bf16_agrees_within_its_tolerance(tmp_path):
+    save_tiny("resnet", tmp_path)
+    pixels = np.ascontiguousarray(PHOTOS[:, ::7, ::7])
+    whole, half = (
+        image_encoder(tmp_path, runtime="torch", precision=precision)
+        for precision in ("fp32", "bf16")
+    )
+    assert (
+        cosines(half.encode(pixels).vectors, whole.encode(pixels).vectors).mean()
+        > TOLERANCE["bf16"]
+    )
+    assert half.fingerprint != whole.fingerprint
+
+
+def test_int8_that_disagrees_is_refused(tmp_path, model_cache, monkeypatch):
+    save_tiny("resnet", tmp_path)
+    monkeypatch.setitem(TOLERANCE, "int8", 1.1)
+    small = [np.ascontiguousarray(PHOTOS[:, ::7, ::7])] * 2
+    with pytest.raises(InputError, match=r"mean cosine of [0-9.]+ to fp32.*use precision fp32"):
+        image_encoder(tmp_path, runtime="openvino", precision="int8", samples=small)
 
 
 @pytest.mark.parametrize("kind", ["resnet", "convnext", "vit", "dinov2", "clip", "siglip"])
 def test_models_of_transformers_give_their_own_features(kind, tmp_path, model_cache):
-    cls, config, settings, how = tiny_models()[kind]
-    torch.manual_seed(0)
-    network = cls(config).eval()
-    network.save_pretrained(tmp_path)
-    write_settings(tmp_path, settings)
+    _, _, settings, how = tiny_models()[kind]
+    network = save_tiny(kind, tmp_path)
     pixels = PHOTOS[:3, :32, :32]
     mean, std = (np.array(settings[key], np.float32) for key in ("image_mean", "image_std"))
     values = torch.from_numpy(((pixels / np.float32(255) - mean) / std).transpose(0, 3, 1, 2))

@@ -79,7 +79,7 @@ def test_long_texts_are_cut_or_read_in_pieces(model_cache):
 def test_int8_of_texts_is_checked(model_cache, reference):
     birds, places = ("crane", "tower", "pie", "dog"), ("marsh", "city", "kitchen", "sea")
     samples = [f"{a} {b} in the {c}" for a in ("red", "gray", "old") for b in birds for c in places]
-    samples = [text + " and more words to read" * n for text in samples for n in range(4)]
+    samples = [text + " and more words to read" * n for text in samples for n in (0, 3)]
     small = text_encoder(runtime="openvino", precision="int8", samples=samples)
     expected = reference.encode(samples[:8])
     assert (small.encode(samples[:8]) * expected).sum(axis=1).mean() > TOLERANCE["int8"]
