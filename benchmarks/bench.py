@@ -46,6 +46,14 @@ READERS = {
     "webvision": ("vsgraph",),
     "nus-wide": ("vsgraph",),
 }
+PHOTO_METHODS = (
+    "plain", "plain, 2 workers", "plain, huge pages", "torch fp32", "onnxruntime fp32",
+    "openvino fp32", "openvino int8", "decode, Pillow", "decode, simplejpeg",
+)  # fmt: skip
+TEXT_METHODS = (
+    "sentence-transformers", "torch fp32", "onnxruntime fp32", "openvino fp32", "openvino int8",
+)  # fmt: skip
+COCO_WEB = Path(os.environ.get("VSGRAPH_COCO_WEB", HERE.parents[1] / "shared/data/coco-web"))
 CURVES = {
     "N": [(n, 512, 100, ()) for n in (12_500, 25_000, 50_000, 100_000, 200_000)],
     "d": [(50_000, d, 100, ()) for d in (128, 256, 512, 1024, 2048)],
@@ -59,6 +67,8 @@ def child(script: str, *arguments: object) -> dict[str, Any]:
     """Run a script of this folder in a process of its own and return what it prints."""
     command = [sys.executable, str(HERE / script), *map(str, arguments)]
     environment = os.environ | {"PYTHONWARNINGS": "ignore"}
+    if "plain, huge pages" in arguments:
+        environment["THP_MEM_ALLOC_ENABLE"] = "1"
     try:
         ran = subprocess.run(
             command, capture_output=True, text=True, timeout=LONGEST, env=environment, check=False
@@ -168,6 +178,33 @@ def measure_whole(book: Book) -> None:
         book.measure("whole 2400k", "pipeline.py", where, "anchors_per_class=10")
 
 
+def large_photos() -> Path:
+    """Return photos of a size that the web has, made by enlarging small ones."""
+    from PIL import Image
+
+    folder = SCRATCH / "photos-500"
+    if not folder.exists():
+        new = folder.with_suffix(".new")
+        new.mkdir(parents=True, exist_ok=True)
+        for path in sorted((COCO_WEB / "images").glob("*.jpg"))[::8]:
+            with Image.open(path) as image:
+                large = image.convert("RGB").resize((500, 375), Image.Resampling.BICUBIC)
+            large.save(new / path.name, quality=90)
+        new.rename(folder)
+    return folder
+
+
+def measure_encoders(book: Book) -> None:
+    """Measure encoders end to end, where COCO-Web is there."""
+    if not (COCO_WEB / "metadata.jsonl").exists() or not book.wants("encode"):
+        return
+    for name, folder in (("192", COCO_WEB / "images"), ("500", large_photos())):
+        for method in PHOTO_METHODS:
+            book.measure(f"encode photos {name} {method}", "encoding.py", "photos", method, folder)
+    for method in TEXT_METHODS:
+        book.measure(f"encode texts {method}", "encoding.py", "texts", method, COCO_WEB)
+
+
 @click.command()
 @click.option("--only", default="", help="Measure again what starts with this name.")
 @click.option("--page-only", is_flag=True, help="Only write the page from the results.")
@@ -182,6 +219,7 @@ def main(only: str, *, page_only: bool) -> None:
         measure_curves(book)
         measure_whole(book)
         measure_networks(book)
+        measure_encoders(book)
     write_page(book.results, HERE.parent / "docs" / "performance.md")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import vsgraph
+from encoder_page import encoder_part
 from picture import draw
 from vsgraph.estimate import REFERENCE_FLOPS
 
@@ -54,8 +55,9 @@ makes text plain and looks for twins. *inspect* also looks for every picture on 
 def write_page(results: Results, path: Path) -> None:
     """Write the page."""
     searches = [_searches(results, data) for data in ("real 20k", "real 100k", "made-up 500k")]
-    rest = [_readers(results), _networks(results), _whole(results), _curves(results), _plan()]
-    page = "".join([TOP, _machine(results["machine"]), *searches, *rest])
+    rest = [_networks(results), _whole(results), _curves(results), _plan()]
+    ways = [_readers(results), encoder_part(results)]
+    page = "".join([TOP, _machine(results["machine"]), *searches, *rest, *ways])
     path.write_text(page.rstrip() + "\n", encoding="utf-8")
     points = curve_points(results)
     if points:

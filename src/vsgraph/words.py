@@ -21,20 +21,21 @@ from vsgraph.wordnet import WordNet
 
 COMMON = """
 a about above across after again against all almost along already also although always am among an
-and another any anyone anything are arent around as at be became because become been before behind
-being below beside between beyond both but by can cannot cant could couldnt did didnt do does
-doesnt doing done dont down during each either else enough etc even ever every everyone everything
-few for from further get gets got had hadnt has hasnt have havent having he her here hers herself
-hes him himself his how however i if im in instead into is isnt it its itself ive just least less
-let lets many may maybe me might mine more most much must my myself neither never no nobody none
-nor not nothing now of off often on once one only onto or other others our ours ourselves out over
-own per perhaps quite rather really same she shes should shouldnt since so some someone something
-soon still such than that thats the their theirs them themselves then there theres these they
-theyre this those though through thus to together too toward towards under until up upon us very
-via was wasnt we well were werent weve what whatever when where whether which while who whom whose
-why will with within without wont would wouldnt yes yet you youre your yours yourself youve
+and another any anyone anything are aren't around as at be became because become been before
+behind being below beside between beyond both but by can can't cannot could couldn't did didn't do
+does doesn't doing don't done down during each either else enough etc even ever every everyone
+everything few for from further get gets got had hadn't has hasn't have haven't having he he's her
+here hers herself him himself his how however i i'm i've if in instead into is isn't it its itself
+just least less let let's many may maybe me might mine more most much must my myself neither never
+no nobody none nor not nothing now of off often on once one only onto or other others our ours
+ourselves out over own per perhaps quite rather really same she she's should shouldn't since so
+some someone something soon still such than that that's the their theirs them themselves then
+there there's these they they're this those though through thus to together too toward towards
+under until up upon us very via was wasn't we we've well were weren't what whatever when where
+whether which while who whom whose why will with within without won't would wouldn't yes yet you
+you're you've your yours yourself
 """
-STOP_WORDS = frozenset(COMMON.split())
+STOP_WORDS = frozenset([*COMMON.split(), *COMMON.replace("'", "").split()])
 APOSTROPHES = "'\u2019\u02bc"
 POSSESSIVE = re.compile(rf"[{APOSTROPHES}]s\b", re.IGNORECASE)
 

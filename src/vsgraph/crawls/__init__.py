@@ -6,4 +6,14 @@ from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.reading import READERS, read_crawl
 from vsgraph.crawls.record import Crawl
 
-__all__ = ["READERS", "Crawl", "Inspection", "Problems", "crawl_digest", "inspect_crawl", "load_crawl", "read_crawl", "save_crawl"]
+__all__ = [
+    "READERS",
+    "Crawl",
+    "Inspection",
+    "Problems",
+    "crawl_digest",
+    "inspect_crawl",
+    "load_crawl",
+    "read_crawl",
+    "save_crawl",
+]

@@ -81,7 +81,7 @@ class _Digesting:
 
     closed = False
 
-    def __init__(self, digest: "hashlib._Hash") -> None:
+    def __init__(self, digest: hashlib.blake2b) -> None:
         self.digest = digest
 
     def write(self, data: bytes) -> int:

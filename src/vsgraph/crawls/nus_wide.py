@@ -69,7 +69,7 @@ def senses_of_concepts() -> dict[str, str]:
     """Return the WordNet id of each of the 81 concepts, chosen by hand.
 
     >>> senses_of_concepts()["coral"]
-    'n01914609'
+    'n01915811'
     """
     with NUS_81.open(encoding="utf-8") as file:
         return {row["class"]: row["wnid"] for row in csv.DictReader(file)}

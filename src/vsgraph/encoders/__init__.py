@@ -1,0 +1,34 @@
+"""Pictures and texts to vectors: encoders, the runtimes they run on, the store they fill.
+
+>>> from vsgraph.encoders import image_encoder, text_encoder, embed_images, embed_texts
+"""
+
+from vsgraph.encoders.embedding import Embedding
+from vsgraph.encoders.images import OwnEncoder, encode_pictures, image_encoder
+from vsgraph.encoders.lsa import Lsa
+from vsgraph.encoders.pictures import PictureError, Preparation, read_picture
+from vsgraph.encoders.pipeline import embed_images, embed_texts
+from vsgraph.encoders.protocol import Encoded, ImageEncoder, TextEncoder
+from vsgraph.encoders.store import VectorStore
+from vsgraph.encoders.text import text_encoder
+from vsgraph.encoders.whole import Embedded, embed_crawl
+
+__all__ = [
+    "Embedded",
+    "Embedding",
+    "Encoded",
+    "ImageEncoder",
+    "Lsa",
+    "OwnEncoder",
+    "PictureError",
+    "Preparation",
+    "TextEncoder",
+    "VectorStore",
+    "embed_crawl",
+    "embed_images",
+    "embed_texts",
+    "encode_pictures",
+    "image_encoder",
+    "read_picture",
+    "text_encoder",
+]

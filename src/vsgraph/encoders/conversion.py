@@ -1,0 +1,174 @@
+"""Models in the form a runtime wants, made once and kept under the weights' fingerprint."""
+
+import contextlib
+import io
+import logging
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vsgraph.encoders.models import Arrays, Model, cache_folder, need
+from vsgraph.errors import InputError
+
+FORM = "1"  # raised when the same weights would be converted differently
+
+
+def import_openvino() -> Any:  # noqa: ANN401
+    """Import OpenVINO without the part that reports its use to its makers."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    import openvino
+
+    return openvino
+
+
+def converted(model: Model, form: str) -> Path:
+    """Return the file of a model as ``openvino`` or ``onnx``, converted if it is not there yet."""
+    if model.onnx_file is not None:
+        return model.onnx_file
+    make = {"openvino": _to_openvino, "onnx": _to_onnx}[form]
+    name = {"openvino": "model.xml", "onnx": "model.onnx"}[form]
+    folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-{form}-{FORM}"
+    return _keep(folder, lambda new: make(model, new)) / name
+
+
+def _keep(folder: Path, make: Callable[[Path], None]) -> Path:
+    """Fill a folder once; it appears whole, also when two processes make it at the same time."""
+    if folder.exists():
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    except OSError as error:
+        raise InputError(
+            f"{folder.parent} cannot be written ({error}); set XDG_CACHE_HOME to a folder that can"
+        ) from error
+    try:
+        make(scratch)
+        with contextlib.suppress(OSError):  # another process was faster
+            scratch.rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return folder
+
+
+def _built(model: Model) -> Any:  # noqa: ANN401
+    """Build the torch module that is converted."""
+    need(f"converting {model.name} (once)", "encoders", "torch")
+    if model.build is None:
+        raise InputError(f"{model.name} has no network to convert")
+    return model.build().eval()
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Keep converters from talking."""
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        warnings.simplefilter("ignore")
+        before = logging.root.manager.disable
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(before)
+
+
+def _to_openvino(model: Model, folder: Path) -> None:
+    """Trace the module and save it, weights in fp32."""
+    ov = import_openvino()
+    import torch
+
+    example = tuple(torch.from_numpy(array) for array in model.example())
+    with _quietly(), torch.inference_mode():
+        network = ov.convert_model(_built(model), example_input=example)
+        network.reshape({i: _free_shape(array) for i, array in enumerate(model.example())})
+        ov.save_model(network, folder / "model.xml", compress_to_fp16=False)
+
+
+def _free_shape(array: NDArray[Any]) -> list[int]:
+    """Leave the length of a batch open, and the length of a text."""
+    return [-1, *(array.shape[1:] if array.ndim > 2 else [-1] * (array.ndim - 1))]
+
+
+def _to_onnx(model: Model, folder: Path) -> None:
+    """Export the module as an ONNX file."""
+    need(f"exporting {model.name} to ONNX (once)", "onnx", "onnx", "onnxscript")
+    import torch
+
+    example = tuple(torch.from_numpy(array) for array in model.example())
+    free = [
+        dict.fromkeys(range(1 if array.ndim > 2 else array.ndim), torch.export.Dim.DYNAMIC)
+        for array in model.example()
+    ]
+    with _quietly(), torch.inference_mode():
+        torch.onnx.export(
+            _built(model), example, str(folder / "model.onnx"), dynamo=True, verbose=False,
+            input_names=list(model.input_names), output_names=list(model.output_names),
+            dynamic_shapes=free, external_data=False,
+        )  # fmt: skip
+
+
+def int8_model(model: Model, path: Path, samples: Sequence[Arrays], least: float) -> Path:
+    """Return the model in int8, its ranges set by half of the samples, checked by the others.
+
+    The first samples it is given decide; it is kept, so a crawl that grows does not change it.
+    """
+    folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-int8-{FORM}"
+    if folder.exists():
+        return folder / "model.xml"
+    if len(samples) < 2:
+        raise InputError(
+            f"int8 of {model.name} needs real samples to set its ranges: give pictures or texts"
+        )
+    need("int8", "int8", "nncf", "openvino")
+
+    def make(new: Path) -> None:
+        _quantize(path, samples[::2], new)
+        agree = _agreement(path, new / "model.xml", samples[1::2])
+        if agree < least:
+            raise InputError(
+                f"int8 features of {model.name} have a mean cosine of {agree:.3f} to fp32, less "
+                f"than {least}; use precision fp32"
+            )
+
+    return _keep(folder, make) / "model.xml"
+
+
+def _quantize(path: Path, samples: Sequence[Arrays], folder: Path) -> None:
+    """Write an int8 model."""
+    ov = import_openvino()
+    os.environ.setdefault("NNCF_CI", "1")  # no reports of its use
+    with _quietly():
+        import nncf
+
+        nncf.set_log_level(40)
+        network = ov.Core().read_model(path)
+        is_text = len(network.inputs) > 1
+        kind = nncf.ModelType.TRANSFORMER if is_text else None
+        small = nncf.quantize(
+            network, nncf.Dataset([list(one) if is_text else one[0] for one in samples]),
+            model_type=kind, preset=nncf.QuantizationPreset.MIXED, subset_size=len(samples),
+            fast_bias_correction=True,
+        )  # fmt: skip
+        ov.save_model(small, folder / "model.xml", compress_to_fp16=False)
+
+
+def _agreement(path: Path, small: Path, samples: Sequence[Arrays]) -> float:
+    """Return the mean cosine of the first output's rows, centered, of two forms of a model."""
+    core = import_openvino().Core()
+    whole, reduced = (core.compile_model(core.read_model(one), "CPU") for one in (path, small))
+    pairs = [(whole(list(one))[0], reduced(list(one))[0]) for one in samples]
+    a, b = (np.concatenate([pair[i] for pair in pairs]).astype(np.float64) for i in (0, 1))
+    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return float(((a * b).sum(axis=1) / np.maximum(lengths, 1e-12)).mean())

