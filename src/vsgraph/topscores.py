@@ -5,6 +5,7 @@ next to nothing. Written and read in blocks, a row costs the same however many c
 """
 
 import dataclasses
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -64,6 +65,16 @@ class TopScores:
             np.maximum(rest if n_kept < block.shape[1] else 0 * rest, 0).astype(np.float32),
             block.shape[1],
         )
+
+    @classmethod
+    def load(cls, folder: Path, n_classes: int) -> Self:
+        """Read scores from a folder of their :meth:`parts`, mapped from disk."""
+        parts = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in PARTS)
+        return cls(*parts, n_classes=n_classes)
+
+    def parts(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that make up the scores, by name."""
+        return {name: getattr(self, name) for name in PARTS}
 
     @classmethod
     def empty(cls, n_rows: int, n_classes: int, *, n_kept: int) -> Self:

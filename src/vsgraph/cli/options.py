@@ -1,5 +1,6 @@
 """Options that several commands share: how a crawl is to be read."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,3 +48,14 @@ def _split_column(column: str) -> tuple[str, str]:
     if not equals:
         raise InputError(f"--column needs ROLE=NAME, as in label=query, got {column!r}")
     return role, name
+
+
+def read_change(change: str) -> tuple[str, Any]:
+    """Read NAME=VALUE; a value that is no JSON is text."""
+    name, equals, value = change.partition("=")
+    if not equals:
+        raise InputError(f"--set needs NAME=VALUE, as in n_neighbors=10, got {change!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

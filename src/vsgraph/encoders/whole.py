@@ -59,8 +59,8 @@ def embed_crawl(
     """
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
-    by_image = _image_encoder(crawl, images, runtime, precision)
-    by_text = _text_encoder(crawl, texts, long_texts, runtime, precision)
+    by_image = open_image_encoder(crawl, images, runtime, precision)
+    by_text = open_text_encoder(crawl, texts, long_texts, runtime, precision)
     keep = {"dtype": dtype, "overwrite": overwrite, "progress": progress}
     found = Embedded(
         embed_images(crawl, by_image, root / "images", **keep),  # type: ignore[arg-type]
@@ -77,7 +77,7 @@ def _spread(n_rows: int) -> list[int]:
     return sorted(set(np.linspace(0, n_rows - 1, min(SAMPLES, n_rows)).astype(int).tolist()))
 
 
-def _image_encoder(crawl: Crawl, name: str, runtime: str, precision: str) -> ImageEncoder:
+def open_image_encoder(crawl: Crawl, name: str, runtime: str, precision: str) -> ImageEncoder:
     """Open an image encoder; int8 is given pictures spread over the crawl."""
     if precision != "int8":
         return image_encoder(name, runtime=runtime, precision=precision)
@@ -97,7 +97,7 @@ def picture_samples(crawl: Crawl, encoder: ImageEncoder) -> list[Pixels]:
     return [np.stack(pixels[i : i + BATCH]) for i in range(0, len(pixels) - BATCH + 1, BATCH)]
 
 
-def _text_encoder(
+def open_text_encoder(
     crawl: Crawl, name: str, long_texts: str, runtime: str, precision: str
 ) -> TextEncoder:
     """Open a text encoder; LSA learns from the crawl itself."""

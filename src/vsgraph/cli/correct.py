@@ -1,0 +1,103 @@
+"""``vsgraph correct``: the main job."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vsgraph.cli.group import main
+from vsgraph.cli.options import CRAWL, FILE, crawl_options, read_change, reading
+from vsgraph.crawls import read_crawl
+from vsgraph.crawls.inspecting import text_coverage
+from vsgraph.estimate import check_room, estimate_run
+from vsgraph.runs import Choices, run
+from vsgraph.runs.folder import STAGES
+from vsgraph.settings import Settings
+
+GIVEN = (
+    "image_encoder", "text_encoder", "runtime", "precision", "meanings", "features",
+    "text_embeddings", "label_embeddings", "cnn_probs", "graph", "probe",
+)  # fmt: skip
+
+
+@main.command("correct")
+@click.argument("path", metavar="CRAWL", type=CRAWL)
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the run."
+)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a setting, as in n_neighbors=10; may be repeated.",
+)
+@click.option("--meanings", type=FILE, help="Table of meanings, see vsgraph describe.")
+@click.option("--image-encoder", default="lite0", show_default=True, help="See vsgraph embed.")
+@click.option("--text-encoder", default="minilm", show_default=True, help="See vsgraph embed.")
+@click.option("--runtime", default="auto", show_default=True, help="See vsgraph embed.")
+@click.option("--precision", default="auto", show_default=True, help="See vsgraph embed.")
+@click.option("--features", type=FILE, help="Your own visual features (.npy), a row an image.")
+@click.option("--text-embeddings", type=FILE, help="Your own vectors of texts (.npy).")
+@click.option("--label-embeddings", type=FILE, help="Your own vectors of meanings (.npy).")
+@click.option("--cnn-probs", type=FILE, help="Your own classifier's probabilities (.npy).")
+@click.option("--graph", type=FILE, help="Your own similarity graph (.npz).")
+@click.option("--probe/--no-probe", default=True, help="Train a linear probe for p_c.")
+@click.option("--redo-from", type=click.Choice(STAGES), help="Do a stage again, and all after it.")
+@click.option("--report/--no-report", default=True, help="Write the report.")
+@click.option("--dry-run", is_flag=True, help="Only say what it would take.")
+@click.option("--anyway", is_flag=True, help="Start even if memory or disk seem too small.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@crawl_options
+def correct_command(
+    path: Path,
+    out: Path,
+    *,
+    changes: tuple[str, ...],
+    redo_from: str | None,
+    report: bool,
+    dry_run: bool,
+    anyway: bool,
+    quiet: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Correct the labels of CRAWL: read, encode, correct, report.
+
+    Every stage is kept in the folder of the run as it finishes. Started again, it takes up where it
+    was; with other settings it does again only what depends on them.
+    """
+    started = time.monotonic()
+    tell = _nothing if quiet else click.echo
+    choices = Choices(**{name: options.pop(name) for name in GIVEN})
+    settings = Settings.from_dict(dict(map(read_change, changes)))
+    how = reading(**options)
+    crawl = read_crawl(path, **how)
+    n_texts = round(text_coverage(crawl)["any"] * len(crawl))
+    plan = estimate_run(
+        settings, n_images=len(crawl), n_texts=n_texts, n_classes=len(crawl.class_names)
+    )
+    tell(f"{crawl.format}: {len(crawl):,} images, {len(crawl.class_names):,} classes")
+    for line in crawl.problems.lines():
+        tell(f"problem: {line}")
+    tell(f"from nothing it would take {plan}")
+    if dry_run:
+        return
+    if not anyway:
+        check_room(plan, out)
+    made = run(
+        path, out, settings=settings, choices=choices, reading=how, redo_from=redo_from,
+        with_report=report, progress=not quiet, tell=tell,
+    )  # fmt: skip
+    counts = made.correction.counts
+    tell(
+        f"{len(made.correction):,} images: kept {counts['keep']:,}, relabeled "
+        f"{counts['relabel']:,}, rejected {counts['reject']:,}; took "
+        f"{time.monotonic() - started:.0f} s"
+    )
+    if report:
+        tell(f"report: {made.page.resolve()}")
+
+
+def _nothing(_: str) -> None:
+    """Say nothing."""
