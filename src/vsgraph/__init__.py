@@ -1,11 +1,13 @@
 """Correct the labels of images collected by search query, using the text that came with them."""
 
 from vsgraph.anchors import Anchors, select_anchors, smooth_text, text_match
+from vsgraph.comparison import Comparison, compare
 from vsgraph.correct import correct
 from vsgraph.correction import Correction
 from vsgraph.decisions import Decision, Decisions, Rule, decide
 from vsgraph.errors import InputError, MissingExtraError, VSGraphError, VSGraphWarning
 from vsgraph.estimate import Estimate, estimate
+from vsgraph.evaluation import Evaluation, evaluate
 from vsgraph.evidence import Evidence, weigh_evidence
 from vsgraph.explanation import Explanation, Link
 from vsgraph.fusion import fuse, soft_labels
@@ -21,10 +23,12 @@ __version__ = "0.2.0"
 
 __all__ = [
     "Anchors",
+    "Comparison",
     "Correction",
     "Decision",
     "Decisions",
     "Estimate",
+    "Evaluation",
     "Evidence",
     "Explanation",
     "InputError",
@@ -38,9 +42,11 @@ __all__ = [
     "VSGraphError",
     "VSGraphWarning",
     "adopt_graph",
+    "compare",
     "correct",
     "decide",
     "estimate",
+    "evaluate",
     "far_from_all",
     "fuse",
     "grow_anchors",
