@@ -17,6 +17,8 @@ from vsgraph.openset import far_from_all, text_nearness, typical_match
 from vsgraph.progressive import grow_anchors, label_in_rounds
 from vsgraph.settings import Settings
 from vsgraph.sgc import Network, label_by_graph
+from vsgraph.sweep_table import SweepTable
+from vsgraph.sweeping import sweep
 from vsgraph.topscores import TopScores
 
 __version__ = "0.2.0"
@@ -38,6 +40,7 @@ __all__ = [
     "Network",
     "Rule",
     "Settings",
+    "SweepTable",
     "TopScores",
     "VSGraphError",
     "VSGraphWarning",
@@ -57,6 +60,7 @@ __all__ = [
     "select_anchors",
     "smooth_text",
     "soft_labels",
+    "sweep",
     "text_match",
     "text_nearness",
     "typical_match",
