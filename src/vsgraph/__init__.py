@@ -1,11 +1,13 @@
 """Correct the labels of images collected by search query, using the text that came with them."""
 
 from vsgraph.anchors import Anchors, select_anchors, smooth_text, text_match
+from vsgraph.comparison import Comparison, compare
 from vsgraph.correct import correct
 from vsgraph.correction import Correction
 from vsgraph.decisions import Decision, Decisions, Rule, decide
 from vsgraph.errors import InputError, MissingExtraError, VSGraphError, VSGraphWarning
 from vsgraph.estimate import Estimate, estimate
+from vsgraph.evaluation import Evaluation, evaluate
 from vsgraph.evidence import Evidence, weigh_evidence
 from vsgraph.explanation import Explanation, Link
 from vsgraph.fusion import fuse, soft_labels
@@ -15,16 +17,20 @@ from vsgraph.openset import far_from_all, text_nearness, typical_match
 from vsgraph.progressive import grow_anchors, label_in_rounds
 from vsgraph.settings import Settings
 from vsgraph.sgc import Network, label_by_graph
+from vsgraph.sweep_table import SweepTable
+from vsgraph.sweeping import sweep
 from vsgraph.topscores import TopScores
 
 __version__ = "0.2.0"
 
 __all__ = [
     "Anchors",
+    "Comparison",
     "Correction",
     "Decision",
     "Decisions",
     "Estimate",
+    "Evaluation",
     "Evidence",
     "Explanation",
     "InputError",
@@ -34,13 +40,16 @@ __all__ = [
     "Network",
     "Rule",
     "Settings",
+    "SweepTable",
     "TopScores",
     "VSGraphError",
     "VSGraphWarning",
     "adopt_graph",
+    "compare",
     "correct",
     "decide",
     "estimate",
+    "evaluate",
     "far_from_all",
     "fuse",
     "grow_anchors",
@@ -51,6 +60,7 @@ __all__ = [
     "select_anchors",
     "smooth_text",
     "soft_labels",
+    "sweep",
     "text_match",
     "text_nearness",
     "typical_match",

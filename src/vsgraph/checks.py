@@ -183,6 +183,36 @@ def _check_label_matrix(name: str, labels: Any, *, n_classes: int) -> csr_array:
     return csr_array((np.ones(matrix.nnz, np.float32), matrix.indices, matrix.indptr), matrix.shape)
 
 
+def check_truth(
+    name: str, value: ArrayLike | csr_array, *, n_rows: int, n_classes: int
+) -> csr_array:
+    """Return what images really show as one sparse matrix of ones, (n_rows, n_classes).
+
+    As :func:`check_labels`, but an image may show none of the classes: -1, or a row of False.
+
+    >>> check_truth("truth", [1, -1], n_rows=2, n_classes=2).toarray().tolist()
+    [[0.0, 1.0], [0.0, 0.0]]
+    """
+    if issparse(value) or np.ndim(value) != 1:
+        return check_labels(name, value, n_rows=n_rows, n_classes=n_classes)
+    labels = np.asarray(value)
+    if labels.dtype.kind not in "iu" or labels.shape != (n_rows,):
+        raise InputError(
+            f"{name} must be ({n_rows},) whole numbers, -1 for an image of none of the classes, "
+            f"or a ({n_rows}, {n_classes}) table of booleans; got {labels.dtype} {labels.shape}"
+        )
+    bad = (labels < -1) | (labels >= n_classes)
+    if bad.any():
+        raise InputError(
+            f"{name} must lie in -1..{n_classes - 1}, got {labels.min()}..{labels.max()} "
+            f"({name_rows(bad)})"
+        )
+    shown = labels >= 0
+    starts = np.concatenate([[0], np.cumsum(shown)])
+    parts = (np.ones(int(shown.sum()), np.float32), labels[shown], starts)
+    return csr_array(parts, shape=(n_rows, n_classes))
+
+
 def check_at_least(name: str, value: float, low: float) -> None:
     """Refuse a number below `low`, and an infinite one."""
     if not low <= value < math.inf:

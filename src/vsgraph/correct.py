@@ -1,14 +1,11 @@
 """Algorithm 1: arrays in, corrected labels out."""
 
-import functools
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from vsgraph.anchors import Anchors, select_anchors, smooth_text, text_match
 from vsgraph.checks import (
     Floats,
     check_labels,
@@ -19,14 +16,10 @@ from vsgraph.checks import (
     filled_rows,
 )
 from vsgraph.correction import Correction
-from vsgraph.errors import InputError, VSGraphWarning
-from vsgraph.evidence import Weigher, learn_weights
-from vsgraph.graph import adopt_graph, connect
-from vsgraph.judging import Given, Judge
-from vsgraph.neighbors import nearest_neighbors
-from vsgraph.progressive import label_in_rounds
+from vsgraph.errors import InputError
+from vsgraph.judging import Given
 from vsgraph.settings import Settings
-from vsgraph.sgc import Network
+from vsgraph.stages import Stages
 from vsgraph.topscores import TopScores
 
 
@@ -93,46 +86,15 @@ def correct(
     settings = Settings() if settings is None else settings
     if not isinstance(settings, Settings):
         raise InputError(f"settings must be a vsgraph.Settings, got {type(settings).__name__}")
-    given = _check_inputs(features, text_embeddings, label_embeddings, web_labels, cnn_probs)
-    names = _check_names(class_names, n_classes=len(given.meaning))
+    given = check_inputs(features, text_embeddings, label_embeddings, web_labels, cnn_probs)
+    names = check_names(class_names, n_classes=len(given.meaning))
     if sources is not None:
         sources = check_vector("sources", sources, length=len(given.visual), dtype=str)
-    adjacency, recall = _graph(given.visual, graph, settings, progress=progress)
-    smooth = functools.partial(
-        smooth_text, adjacency=adjacency, self_weight=settings.self_weight, form=settings.form,
-        progress=progress,
-    )  # fmt: skip
-    smoothed = smooth(given.text)
-    match = text_match(smoothed, given.meaning, given.web_labels)
-    anchors = select_anchors(match, per_class=settings.anchors_per_class, sources=sources)
-    _warn_of_thin_classes(names, anchors, match, settings.anchors_per_class)
-    network, anchors = label_in_rounds(
-        given.visual, adjacency, anchors, given.web_labels,
-        n_classes=len(names), settings=settings, progress=progress,
-    )  # fmt: skip
-    weigher = _weigher(given, network, settings, progress=progress)
-    judged = Judge(given, network, weigher, smoothed, anchors, settings).judge(progress=progress)
-    return Correction(
-        class_names=names,
-        web_labels=given.web_labels,
-        final_labels=judged.decisions.final_labels,
-        decisions=judged.decisions.decisions,
-        rules=judged.decisions.rules,
-        final_probs=judged.scores["final"],
-        gnn_probs=judged.scores["gnn"],
-        cnn_probs=judged.scores.get("cnn"),
-        text_factor=judged.scores.get("text"),
-        confusion=weigher.confusion if weigher else None,
-        evidence_weights=weigher.model.summary() if weigher else {},
-        text_match=match,
-        anchors=anchors,
-        adjacency=adjacency,
-        graph_recall=recall,
-        settings=settings,
-    )
+    stages = Stages(given, names, graph=graph, sources=sources, progress=progress)
+    return stages.correct(settings)
 
 
-def _check_inputs(
+def check_inputs(
     features: ArrayLike,
     text_embeddings: ArrayLike,
     label_embeddings: ArrayLike,
@@ -172,40 +134,7 @@ def _check_scores(
     return scores
 
 
-def _graph(
-    visual: Floats, graph: csr_array | None, settings: Settings, *, progress: bool
-) -> tuple[csr_array, float]:
-    """Return the graph, the user's or our own, and the share of true neighbors in it."""
-    if graph is not None:
-        return adopt_graph(graph, n_images=len(visual)), np.nan
-    neighbors = nearest_neighbors(
-        visual, n_neighbors=settings.n_neighbors, search=settings.neighbor_search,
-        recall=settings.neighbor_recall, progress=progress,
-    )  # fmt: skip
-    return connect(neighbors), neighbors.recall
-
-
-def _weigher(
-    given: Given, network: Network, settings: Settings, *, progress: bool
-) -> Weigher | None:
-    """Learn how to weigh the evidence; None where that is switched off or there is too little."""
-    if not settings.text_evidence:
-        return None
-    witnesses = [network] if given.cnn is None else [network, given.cnn]
-    weigher = learn_weights(
-        witnesses, given.text, given.meaning, given.labels,
-        given=network.anchored, single=given.web_labels.ndim == 1, progress=progress,
-    )  # fmt: skip
-    if weigher is None:
-        warnings.warn(
-            "fewer than two texts a class: too few to weigh the evidence by, so Eq. 8 decides",
-            VSGraphWarning,
-            stacklevel=3,
-        )
-    return weigher
-
-
-def _check_names(class_names: Sequence[str] | None, *, n_classes: int) -> tuple[str, ...]:
+def check_names(class_names: Sequence[str] | None, *, n_classes: int) -> tuple[str, ...]:
     """Return class names, numbers where there are none; refuse a wrong count and doubles."""
     if isinstance(class_names, str) or not (class_names is None or np.iterable(class_names)):
         raise InputError(f"class_names must be a sequence of names, got {class_names!r}")
@@ -216,29 +145,3 @@ def _check_names(class_names: Sequence[str] | None, *, n_classes: int) -> tuple[
     if twice:
         raise InputError(f"class_names must differ, but not so {', '.join(map(repr, twice))}")
     return names
-
-
-def _warn_of_thin_classes(
-    names: tuple[str, ...], anchors: Anchors, match: csr_array, per_class: int
-) -> None:
-    """Say in one line which classes have no anchors, or fewer than asked for."""
-    n_anchors = np.bincount(anchors.classes, minlength=len(names))
-    n_images = np.bincount(match.indices, minlength=len(names))
-    troubles = {
-        "have no images": n_images == 0,
-        "have no text near any image, so no anchors": (n_images > 0) & (n_anchors == 0),
-        f"have fewer than {per_class} anchors": (n_anchors > 0) & (n_anchors < per_class),
-    }
-    said = [
-        f"{rows.sum()} of {len(names)} classes {what} ({_some(names, rows)})"
-        for what, rows in troubles.items()
-        if rows.any()
-    ]
-    if said:
-        warnings.warn("; ".join(said), VSGraphWarning, stacklevel=3)
-
-
-def _some(names: tuple[str, ...], rows: NDArray[np.bool_]) -> str:
-    """Name the first few classes."""
-    few = [names[c] for c in np.flatnonzero(rows)[:3]]
-    return ", ".join(few) + (", ..." if rows.sum() > len(few) else "")

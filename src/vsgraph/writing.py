@@ -1,0 +1,52 @@
+"""Numbers and tables as text, for people and for JSON."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """Return plain Python values that JSON can hold, None for what is no number.
+
+    >>> plain({"a": np.float32(0.5), "b": [np.int64(2), float("nan")]})
+    {'a': 0.5, 'b': [2, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): plain(entry) for name, entry in value.items()}
+    if isinstance(value, np.ndarray | list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def percent(share: float | None) -> str:
+    """Print a share in percent.
+
+    >>> percent(0.5), percent(float("nan"))
+    ('50.0%', '-')
+    """
+    return "-" if share is None or math.isnan(share) else f"{share:.1%}"
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    r"""Return a Markdown table; what would break a cell is escaped.
+
+    >>> print(markdown_table(["a", "b"], [[1, "x|y"]]))
+    | a | b |
+    |---|---|
+    | 1 | x\|y |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    cells = [[_cell(cell) for cell in line] for line in lines]
+    return "\n".join(
+        f"|{'|'.join(line)}|" if i == 1 else f"| {' | '.join(line)} |"
+        for i, line in enumerate(cells)
+    )
+
+
+def _cell(value: object) -> str:
+    """Return a value on one line, with bars escaped."""
+    return " ".join(str(value).split()).replace("|", "\\|")
