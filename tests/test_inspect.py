@@ -137,11 +137,12 @@ def test_a_correction_is_exported_from_the_command_line(two_words, tmp_path):
     made = vsgraph.correct(vectors, vectors, np.eye(2), crawl.web_labels,
                            class_names=crawl.class_names, settings=settings)  # fmt: skip
     made.save(tmp_path / "corrected")
-    arguments = ["export", str(two_words), str(tmp_path / "corrected"), "-o", str(tmp_path / "out")]
+    arguments = ["export", str(tmp_path / "corrected"), "--crawl", str(two_words), "-o"]
+    here = [*arguments, str(tmp_path / "out")]
 
-    done = CliRunner().invoke(main, [*arguments, "--to", "imagefolder", "--mode", "copy"])
-    wrong = CliRunner().invoke(main, [*arguments, "--to", "csv", "--mode", "copy"])
-    sized = CliRunner().invoke(main, [*arguments[:-1], str(tmp_path / "x"), "--to", "cleanlab"])
+    done = CliRunner().invoke(main, [*here, "--to", "imagefolder", "--mode", "copy"])
+    wrong = CliRunner().invoke(main, [*here, "--to", "csv", "--mode", "copy"])
+    sized = CliRunner().invoke(main, [*arguments, str(tmp_path / "x"), "--to", "cleanlab"])
 
     assert done.exit_code == 0, done.output
     assert "6 images as imagefolder" in done.output

@@ -18,6 +18,7 @@ from vsgraph.checks import (
 from vsgraph.correction import Correction
 from vsgraph.errors import InputError
 from vsgraph.judging import Given
+from vsgraph.neighbors import Neighbors
 from vsgraph.settings import Settings
 from vsgraph.stages import Stages
 from vsgraph.topscores import TopScores
@@ -30,7 +31,7 @@ def correct(
     web_labels: ArrayLike | csr_array,
     cnn_probs: ArrayLike | TopScores | None = None,
     *,
-    graph: csr_array | None = None,
+    graph: csr_array | Neighbors | None = None,
     sources: ArrayLike | None = None,
     class_names: Sequence[str] | None = None,
     settings: Settings | None = None,
@@ -52,9 +53,9 @@ def correct(
     cnn_probs : array or TopScores of shape (n_images, n_classes), optional
         What a classifier trained on the web labels says of each image, ``p_c``; best of one that
         did not train on that image. Without it the graph stands alone in Eq. 8.
-    graph : csr_array of shape (n_images, n_images), optional
+    graph : csr_array of shape (n_images, n_images) or Neighbors, optional
         A similarity graph to use in place of one of `features`: :func:`visual_graph` of stronger
-        features, or your own through :func:`adopt_graph`.
+        features, your own through :func:`adopt_graph`, or what :func:`nearest_neighbors` found.
     sources : array of shape (n_images,), optional
         Where each image comes from; if given, every source gives its own anchors.
     class_names : sequence of str, optional

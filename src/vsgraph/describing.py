@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from vsgraph.crawls.record import Crawl
 from vsgraph.meanings import MAX_TEXTS, Encoder, Meaning, describe_classes
@@ -37,12 +36,7 @@ def describe_crawl(
 
 def rows_by_class(crawl: Crawl, *, most: int = 4 * MAX_TEXTS) -> list[NDArray[np.intp]]:
     """Return some rows of each class, evenly spread; more than are read, for some have no text."""
-    n_rows, n_classes = len(crawl), len(crawl.class_names)
-    labels = crawl.web_labels
-    if not crawl.has_several_labels:
-        ones = np.ones(n_rows, bool)
-        labels = csr_array((ones, labels, np.arange(n_rows + 1)), shape=(n_rows, n_classes))
-    columns = labels.tocsc()
+    columns = crawl.labels_matrix().tocsc()
     starts = columns.indptr
     found = [columns.indices[a:b] for a, b in itertools.pairwise(starts)]
     return [rows[:: max(1, len(rows) // most)][:most] for rows in map(np.sort, found)]

@@ -4,8 +4,11 @@ It exists to be run in seconds and looked at. Its pictures are drawn by :mod:`vs
 vectors are plain pixel and word counts, so that nothing needs a model.
 """
 
+import csv
 import dataclasses
+import json
 import re
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,6 +158,43 @@ def make_crawl(
         np.stack(pictures)[order], titles, np.array(web_labels)[order], np.array(truth)[order],
         names, tuple(DESCRIPTIONS.values()),
     )  # fmt: skip
+
+
+def write_crawl(crawl: MadeUpCrawl, folder: Path) -> Path:
+    """Write a crawl as people have it: JPEG files and a table of paths, queries and titles.
+
+    Parameters
+    ----------
+    crawl : MadeUpCrawl
+        What was drawn.
+    folder : Path
+        Where to; ``meanings.csv`` beside the table says what the classes mean.
+
+    Returns
+    -------
+    table : Path
+        The table, with the truth, which only a judge may read.
+    """
+    from PIL import Image
+
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    names = [*crawl.class_names, "none of them"]
+    lines = []
+    for row, picture in enumerate(crawl.pictures):
+        path = f"images/{row:04d}.jpg"
+        large = Image.fromarray(picture).resize((224, 224), Image.Resampling.BICUBIC)
+        large.save(folder / path, quality=90)
+        words = crawl.titles[row].split()
+        lines.append(json.dumps({
+            "path": path, "query": names[crawl.web_labels[row]], "title": " ".join(words[:3]),
+            "tags": words[3:], "truth": names[crawl.truth[row]],
+        }))  # fmt: skip
+    (folder / "crawl.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with (folder / "meanings.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["class", "description"])
+        table.writerows(zip(crawl.class_names, crawl.descriptions, strict=True))
+    return folder / "crawl.jsonl"
 
 
 def _spoil(

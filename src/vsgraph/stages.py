@@ -12,11 +12,11 @@ from scipy.sparse import csr_array
 from vsgraph.anchors import Anchors, select_anchors, smooth_text, text_match
 from vsgraph.checks import Floats
 from vsgraph.correction import Correction
-from vsgraph.errors import VSGraphWarning
+from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.evidence import Weigher, learn_weights
 from vsgraph.graph import adopt_graph, connect
 from vsgraph.judging import Given, Judge
-from vsgraph.neighbors import nearest_neighbors
+from vsgraph.neighbors import Neighbors, nearest_neighbors
 from vsgraph.progressive import label_in_rounds
 from vsgraph.settings import Settings
 from vsgraph.sgc import Network
@@ -30,7 +30,7 @@ class Stages:
         given: Given,
         names: tuple[str, ...],
         *,
-        graph: csr_array | None,
+        graph: csr_array | Neighbors | None,
         sources: NDArray[Any] | None,
         progress: bool,
     ) -> None:
@@ -129,12 +129,14 @@ def stage_numbers(settings: Settings, stage: str) -> tuple[Any, ...]:
 
 
 def _graph(
-    visual: Floats, graph: csr_array | None, settings: Settings, *, progress: bool
+    visual: Floats, graph: csr_array | Neighbors | None, settings: Settings, *, progress: bool
 ) -> tuple[csr_array, float]:
     """Return the graph, the user's or our own, and the share of true neighbors in it."""
-    if graph is not None:
+    if graph is not None and not isinstance(graph, Neighbors):
         return adopt_graph(graph, n_images=len(visual)), np.nan
-    neighbors = nearest_neighbors(
+    if isinstance(graph, Neighbors) and len(graph.rows) != len(visual):
+        raise InputError(f"graph must have {len(visual)} rows, one an image, got {len(graph.rows)}")
+    neighbors = graph or nearest_neighbors(
         visual, n_neighbors=settings.n_neighbors, search=settings.neighbor_search,
         recall=settings.neighbor_recall, progress=progress,
     )  # fmt: skip

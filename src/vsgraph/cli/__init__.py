@@ -1,6 +1,6 @@
 """The command line: one function a command, no logic."""
 
-from vsgraph.cli import arrays, correct, crawls, demo, embed, export
+from vsgraph.cli import arrays, correct, crawls, demo, embed, export, judge
 from vsgraph.cli.group import main
 
-__all__ = ["arrays", "correct", "crawls", "demo", "embed", "export", "main"]
+__all__ = ["arrays", "correct", "crawls", "demo", "embed", "export", "judge", "main"]

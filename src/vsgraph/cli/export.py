@@ -10,14 +10,15 @@ from vsgraph.cli.options import CRAWL, FOLDER, crawl_options, reading
 from vsgraph.correction import Correction
 from vsgraph.crawls import read_crawl
 from vsgraph.exports import FORMATS, cleanlab_bytes, export
+from vsgraph.runs import Run
 
 OWN = ("mode", "rejected", "metadata", "shard_images", "shard_bytes", "url", "scores",
        "n_neighbors", "soft")  # fmt: skip
 
 
 @main.command("export")
-@click.argument("path", metavar="CRAWL", type=CRAWL)
-@click.argument("corrected", type=FOLDER)
+@click.argument("path", metavar="RUN", type=FOLDER)
+@click.option("--crawl", type=CRAWL, help="The crawl, where RUN is a correction by itself.")
 @click.option("--to", type=click.Choice(FORMATS), required=True, help="The format.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Where to.")
 @click.option("--overwrite", is_flag=True, help="Replace an export that is there already.")
@@ -41,23 +42,26 @@ OWN = ("mode", "rejected", "metadata", "shard_images", "shard_bytes", "url", "sc
 @crawl_options
 def export_command(
     path: Path,
-    corrected: Path,
+    crawl: Path | None,
     to: str,
     out: Path,
     *,
     overwrite: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Write corrected labels in a format that other programs read.
+    """Write the corrected labels of RUN in a format that other programs read.
 
-    CRAWL is what the correction was made of, CORRECTED what `vsgraph correct` or
-    Correction.save wrote: the same images, row by row.
+    RUN is what `vsgraph correct` left; or what `vsgraph correct-arrays` or Correction.save left,
+    then say by --crawl what it was made of: the same images, row by row.
     """
     own = {name: options.pop(name) for name in OWN}
     given = {name: value for name, value in own.items() if value is not None}
-    crawl = read_crawl(path, **reading(**options))
-    correction = Correction.load(corrected)
+    if crawl is None:
+        run = Run.open(path)
+        found, correction = run.crawl, run.correction
+    else:
+        found, correction = read_crawl(crawl, **reading(**options)), Correction.load(path)
     if to == "cleanlab":
         click.echo(f"writing {cleanlab_bytes(correction) / 1e9:.2f} GB")
-    done = export(crawl, correction, out, to=to, overwrite=overwrite, progress=True, **given)
+    done = export(found, correction, out, to=to, overwrite=overwrite, progress=True, **given)
     click.echo(str(done))

@@ -77,6 +77,14 @@ class Crawl:
         column = self.table["web_labels"]
         return self._matrix(column) if self.has_several_labels else column.to_numpy()
 
+    def labels_matrix(self) -> csr_array:
+        """Return the web labels as a sparse boolean (n_images, n_classes) matrix."""
+        labels = self.web_labels
+        if self.has_several_labels:
+            return labels
+        ones, starts = np.ones(len(self), bool), np.arange(len(self) + 1)
+        return csr_array((ones, labels, starts), shape=(len(self), len(self.class_names)))
+
     @property
     def truth(self) -> csr_array | None:
         """The classes each image really shows, boolean (n_images, n_classes), where known."""

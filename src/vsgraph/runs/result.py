@@ -5,15 +5,22 @@ import functools
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
 from vsgraph.correction import Correction
 from vsgraph.crawls import Crawl, load_crawl
+from vsgraph.crawls.truths import read_truth
 from vsgraph.errors import InputError
 from vsgraph.exports import Exported, export
 from vsgraph.meaning_table import read_meanings
 from vsgraph.meanings import Meaning
 from vsgraph.report import write_report
 from vsgraph.runs.folder import RunFolder
+from vsgraph.settings import Settings
 from vsgraph.storage import open_array
+from vsgraph.topscores import TopScores
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,6 +66,51 @@ class Run:
         """The vectors of the pictures, mapped from disk."""
         own = self.record["choices"].get("features")
         return open_array(Path(own) if own else self.path / "pictures" / "vectors.npy")
+
+    def arrays(self) -> dict[str, Any]:
+        """Return what :func:`vsgraph.correct` was given, mapped from disk."""
+        places = {
+            "text_embeddings": "texts",
+            "label_embeddings": "descriptions",
+        }
+        own = self.record["choices"]
+        found = {
+            name: open_array(
+                Path(own[name]) if own.get(name) else self.path / place / "vectors.npy"
+            )
+            for name, place in places.items()
+        }
+        return {
+            "features": self.features,
+            **found,
+            "web_labels": self.crawl.web_labels,
+            "cnn_probs": self._cnn_probs(),
+        }
+
+    def _cnn_probs(self) -> Any:  # noqa: ANN401
+        """Return the classifier's probabilities, the user's own or the probe's."""
+        own = self.record["choices"].get("cnn_probs")
+        if own:
+            return open_array(Path(own))
+        probe = self.path / "probe"
+        asked = self.record["choices"]["probe"] and probe.exists()
+        return TopScores.load(probe, len(self.crawl.class_names)) if asked else None
+
+    @property
+    def settings(self) -> Settings:
+        """The numbers of the correction."""
+        return Settings.from_dict(self.record["settings"])
+
+    def truth(
+        self, path: Path | None = None, *, label_separator: str | None = None
+    ) -> tuple[csr_array, NDArray[np.bool_]]:
+        """Return what the images show, from a table or from the crawl itself."""
+        if path is not None:
+            return read_truth(path, self.crawl, label_separator=label_separator)
+        truth = self.crawl.truth
+        if truth is None:
+            raise InputError("the crawl does not say what its images show; give a table (--truth)")
+        return truth, np.ones(len(self.crawl), bool)
 
     @property
     def page(self) -> Path:

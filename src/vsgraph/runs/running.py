@@ -18,7 +18,7 @@ from vsgraph.graph import adopt_graph
 from vsgraph.meaning_table import read_meanings, write_meanings
 from vsgraph.meanings import Meaning
 from vsgraph.neighbors import Neighbors, nearest_neighbors
-from vsgraph.probe import probe_labels
+from vsgraph.probe import linear_probe
 from vsgraph.runs.folder import STAGES, RunFolder, key_of
 from vsgraph.runs.result import Run
 from vsgraph.settings import Settings
@@ -72,8 +72,8 @@ def run(
 ) -> Run:
     """Correct the labels of a crawl: read, encode, correct, report.
 
-    Each stage is kept in the folder as it finishes. Started again, a run takes up where it was; with
-    other settings or inputs it does again only what depends on them.
+    Each stage is kept in the folder as it finishes. Started again, a run takes up where it was;
+    with other settings or inputs it does again only what depends on them.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ class _Runner:
         key = key_of("probe", seen, self.digest, self.settings.kept_scores)
 
         def ask() -> None:
-            scores = probe_labels(
+            scores = linear_probe(
                 features, self.crawl.web_labels, n_classes=len(self.crawl.class_names),
                 n_kept=self.settings.kept_scores, progress=self.progress,
             )  # fmt: skip

@@ -1,0 +1,274 @@
+"""A run from a crawl on disk to corrected labels: resumed, redone in part, killed, judged."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import vsgraph
+from pictures import put
+from vsgraph.cli import main
+from vsgraph.errors import InputError
+from vsgraph.made_up import make_crawl, picture_features, text_vectors, write_crawl
+from vsgraph.runs import Choices, Run, run
+
+FEW = vsgraph.Settings(n_neighbors=4, anchors_per_class=5)
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory):
+    """Return a small made-up crawl on disk with vectors of its own."""
+    folder = tmp_path_factory.mktemp("crawl")
+    made = make_crawl(per_class=15)
+    table = write_crawl(made, folder)
+    texts, meanings = text_vectors(made.titles, made.descriptions)
+    np.save(folder / "features.npy", picture_features(made.pictures).astype(np.float32))
+    order = np.argsort(made.class_names)  # a reader sorts the classes
+    np.save(folder / "texts.npy", texts.astype(np.float32))
+    np.save(folder / "labels.npy", meanings[order].astype(np.float32))
+    return table
+
+
+def own_vectors(table, **more):
+    where = table.parent
+    return Choices(
+        features=where / "features.npy", text_embeddings=where / "texts.npy",
+        label_embeddings=where / "labels.npy", meanings=where / "meanings.csv", **more,
+    )  # fmt: skip
+
+
+def told_by(*arguments, **options):
+    lines = []
+    made = run(*arguments, tell=lines.append, **options)
+    return made, lines
+
+
+def test_a_run_keeps_every_stage_and_is_not_done_twice(crawl, tmp_path):
+    made, first = told_by(crawl, tmp_path / "run", settings=FEW, choices=own_vectors(crawl))
+    _, again = told_by(crawl, tmp_path / "run", settings=FEW, choices=own_vectors(crawl))
+
+    assert first == [
+        f"{s} ..." for s in ("crawl", "meanings", "probe", "graph", "labels", "report")
+    ]
+    assert all(line.endswith("done before") for line in again)
+    assert len(made.correction) == len(made.crawl) == 105
+    assert made.page.exists()
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["versions"]["vsgraph"] == vsgraph.__version__
+    assert record["settings"]["n_neighbors"] == 4
+    assert set(record["stages"]["labels"]) >= {"key", "seconds", "finished", "counts"}
+
+
+def test_changed_settings_redo_only_what_depends_on_them(crawl, tmp_path):
+    out = tmp_path / "run"
+    run(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False)
+    other = vsgraph.Settings(n_neighbors=4, anchors_per_class=3)
+    _, lines = told_by(crawl, out, settings=other, choices=own_vectors(crawl), with_report=False)
+    wider = vsgraph.Settings(n_neighbors=5, anchors_per_class=3)
+    _, more = told_by(crawl, out, settings=wider, choices=own_vectors(crawl), with_report=False)
+
+    assert lines[-2:] == ["graph: done before", "labels, again: its inputs changed ..."]
+    assert more[-2:] == ["graph, again: its inputs changed ...", lines[-1]]
+
+
+def test_a_table_of_meanings_that_was_edited_in_the_run_counts(crawl, tmp_path, model_cache):
+    out = tmp_path / "run"
+    choices = Choices(features=crawl.parent / "features.npy", text_encoder="lsa",
+                      meanings=crawl.parent / "meanings.csv")  # fmt: skip
+    run(crawl, out, settings=FEW, choices=choices, with_report=False)
+    table = out / "meanings.csv"
+    table.write_text(table.read_text().replace("nocturnal flying mammal", "flying mouse"))
+    _, lines = told_by(crawl, out, settings=FEW, choices=choices, with_report=False)
+
+    assert "texts: done before" in lines
+    assert "descriptions, again: its inputs changed ..." in lines
+    assert "flying mouse" in Run.open(out).meanings[2].description
+
+
+def test_a_stage_can_be_done_again(crawl, tmp_path):
+    out = tmp_path / "run"
+    run(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False)
+    _, lines = told_by(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False,
+                       redo_from="graph")  # fmt: skip
+
+    assert lines[-3:] == ["probe: done before", "graph ...", "labels ..."]
+    with pytest.raises(InputError, match="redo_from must be one of crawl"):
+        run(crawl, out, redo_from="dinner")
+
+
+def test_a_run_equals_the_plain_correction(crawl, tmp_path):
+    choices = own_vectors(crawl, probe=False)
+    made = run(crawl, tmp_path / "run", settings=FEW, choices=choices, with_report=False)
+    arrays = made.arrays()
+    plain = vsgraph.correct(**arrays, class_names=made.crawl.class_names, settings=FEW)
+
+    assert arrays["cnn_probs"] is None
+    np.testing.assert_array_equal(made.correction.final_labels, plain.final_labels)
+    np.testing.assert_array_equal(made.correction.final_probs.values, plain.final_probs.values)
+    assert made.correction.graph_recall == 1.0
+
+
+def test_what_does_not_fit_is_refused_in_one_line(crawl, tmp_path):
+    np.save(tmp_path / "few.npy", np.ones((3, 2), np.float32))
+    with pytest.raises(InputError, match=r"few\.npy has 3 rows, but 105 are needed"):
+        run(crawl, tmp_path / "a", choices=Choices(features=tmp_path / "few.npy"))
+    texts_only = Choices(features=crawl.parent / "features.npy",
+                         text_embeddings=crawl.parent / "texts.npy")  # fmt: skip
+    with pytest.raises(InputError, match="give label_embeddings of the same encoder"):
+        run(crawl, tmp_path / "b", choices=texts_only)
+    put(tmp_path / "other" / "notes.txt", "mine")
+    with pytest.raises(InputError, match="is no run of vsgraph"):
+        run(crawl, tmp_path / "other")
+    with pytest.raises(InputError, match="is no run of vsgraph"):
+        Run.open(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="has no corrected labels yet"):
+        Run.open(tmp_path / "b")
+    put(tmp_path / "c" / "run.json", '{"format": "x"}')
+    with pytest.raises(InputError, match="is not in the format vsgraph-run-1"):
+        Run.open(tmp_path / "c")
+    put(tmp_path / "g.npz", b"no")
+    bad_graph = own_vectors(crawl, graph=tmp_path / "g.npz")
+    with pytest.raises(InputError, match="is no sparse matrix"):
+        run(crawl, tmp_path / "d", choices=bad_graph)
+
+
+def test_a_folder_in_use_is_refused(crawl, tmp_path):
+    from vsgraph.runs.folder import RunFolder
+
+    out = tmp_path / "run"
+    with (
+        RunFolder.open(out, make=True).locked(),
+        pytest.raises(InputError, match="is in use by another run"),
+    ):
+        run(crawl, out, settings=FEW, choices=own_vectors(crawl))
+
+
+# the command line
+
+
+def vectors(table):
+    where = table.parent
+    return ["--features", f"{where / 'features.npy'}", "--text-embeddings",
+            f"{where / 'texts.npy'}", "--label-embeddings", f"{where / 'labels.npy'}",
+            "--meanings", f"{where / 'meanings.csv'}"]  # fmt: skip
+
+
+SETTINGS = ["--set", "n_neighbors=4", "--set", "anchors_per_class=5"]
+
+
+@pytest.fixture(scope="module")
+def finished(crawl, tmp_path_factory):
+    """Return the folder of a run made by the command."""
+    out = tmp_path_factory.mktemp("runs") / "run"
+    arguments = ["correct", str(crawl), "-o", str(out), *SETTINGS, *vectors(crawl)]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    assert "105 images, 7 classes" in done.output
+    assert "from nothing it would take about" in done.output
+    assert f"report: {out / 'report' / 'index.html'}" in done.output
+    return out
+
+
+def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
+    judged = CliRunner().invoke(main, ["evaluate", str(finished), "-o", str(tmp_path / "e.md")])
+    asked = CliRunner().invoke(main, ["evaluate", str(finished), "--json"])
+    alike = CliRunner().invoke(main, ["compare", str(finished), str(finished)])
+    grid = ["--grid", "k=3,4", "--grid", "m=2,5", "-o", str(tmp_path / "sweep")]
+    swept = CliRunner().invoke(main, ["sweep", str(finished), *grid])
+    rounds = CliRunner().invoke(main, ["progressive", str(finished), "--rounds", "2"])
+    wrong = CliRunner().invoke(main, ["sweep", str(finished), "--grid", "k"])
+
+    for result in (judged, asked, alike, swept, rounds):
+        assert result.exit_code == 0, result.output
+    accuracy = json.loads(asked.output)["accuracy"]["all"]
+    assert accuracy["after"] > accuracy["before"]
+    assert (tmp_path / "e.md").read_text().startswith("-") or "#" in (tmp_path / "e.md").read_text()
+    assert "0 of 105 images have other labels" in alike.output
+    assert swept.output.count("\n") >= 6
+    assert {p.name for p in (tmp_path / "sweep").iterdir()} == {
+        "sweep.csv",
+        "sweep.md",
+        "sweep.json",
+        "sweep.svg",
+    }
+    assert "rounds" in rounds.output
+    assert "--grid needs NAME=A,B" in wrong.output
+
+
+def test_the_truth_may_come_from_a_table(finished, crawl, tmp_path):
+    rows = [json.loads(line) for line in crawl.read_text().splitlines()][:40]
+    lines = ["path,truth", *(f"{row['path']},{row['truth']}" for row in rows)]
+    table = put(tmp_path / "truth.csv", "\n".join(lines))
+    judged = CliRunner().invoke(main, ["evaluate", str(finished), "--truth", str(table), "--json"])
+    other = put(tmp_path / "other.csv", "path,truth\nelsewhere.jpg,bat\n")
+    wrong = CliRunner().invoke(main, ["evaluate", str(finished), "--truth", str(other)])
+
+    assert json.loads(judged.output)["n_judged"] == 40
+    assert "speaks of no image of the crawl" in wrong.output
+
+
+def test_a_run_is_exported_and_its_report_written_anew(finished, tmp_path):
+    done = CliRunner().invoke(
+        main, ["export", str(finished), "--to", "imagefolder", "-o", str(tmp_path / "clean")]
+    )
+    page = CliRunner().invoke(main, ["report", str(finished)])
+
+    assert done.exit_code == page.exit_code == 0, done.output + page.output
+    assert "images as imagefolder" in done.output
+    assert "index.html" in page.output
+
+
+def test_a_dry_run_and_a_quiet_one(crawl, tmp_path):
+    arguments = ["correct", str(crawl), *SETTINGS, *vectors(crawl), "--no-report", "--no-probe"]
+    dry = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / "dry"), "--dry-run"])
+    quiet = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / "quiet"), "-q"])
+
+    assert dry.exit_code == quiet.exit_code == 0, dry.output + quiet.output
+    assert not (tmp_path / "dry").exists()
+    assert quiet.output == ""
+
+
+# killed
+
+
+def start(crawl, out):
+    command = [sys.executable, "-m", "vsgraph", "correct", str(crawl), "-o", str(out), *SETTINGS,
+               "--meanings", str(crawl.parent / "meanings.csv"), "--no-report"]  # fmt: skip
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_a_run_killed_many_times_ends_as_one_that_was_not(crawl, tmp_path, model_cache):
+    whole = start(crawl, tmp_path / "whole")
+    started = time.monotonic()
+    assert whole.wait() == 0, whole.stdout.read()
+    whole.stdout.close()
+    span = time.monotonic() - started
+    dice = random.Random(0)
+    killed = 0
+    for attempt in range(12):
+        process = start(crawl, tmp_path / "killed")
+        try:
+            process.wait(dice.uniform(0.2, 1.1) * span if attempt < 6 else None)
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            killed += 1
+        finally:
+            process.stdout.close()
+        if process.returncode == 0:
+            break
+
+    assert process.returncode == 0
+    assert killed >= 1
+    one, two = Run.open(tmp_path / "whole").correction, Run.open(tmp_path / "killed").correction
+    np.testing.assert_array_equal(one.final_labels, two.final_labels)
+    np.testing.assert_array_equal(one.final_probs.values, two.final_probs.values)
+    left = [p.name for p in (tmp_path / "killed").iterdir() if p.name.startswith(".")]
+    assert left == [".lock"]
