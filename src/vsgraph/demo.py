@@ -4,11 +4,15 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import csv
 
 from vsgraph.correct import correct
 from vsgraph.correction import Correction
+from vsgraph.crawls.record import Crawl
 from vsgraph.made_up import MadeUpCrawl, make_crawl, picture_features, text_vectors
+from vsgraph.meanings import Meaning
 from vsgraph.report import write_report
 from vsgraph.settings import Settings
 from vsgraph.storage import refuse_file
@@ -38,7 +42,7 @@ class DemoResult:
 
 
 def run_demo(folder: Path, *, overwrite: bool = False, progress: bool = False) -> DemoResult:
-    """Correct the made-up crawl and leave ``correction/`` and ``report.html`` in a folder.
+    """Correct the made-up crawl and leave ``crawl``, ``correction`` and ``report`` in a folder.
 
     Parameters
     ----------
@@ -63,13 +67,30 @@ def run_demo(folder: Path, *, overwrite: bool = False, progress: bool = False) -
         class_names=crawl.class_names, settings=Settings(anchors_per_class=10), progress=progress,
     )  # fmt: skip
     correction.save(folder / "correction", overwrite=overwrite)
-    report = folder / "report.html"
-    write_report(
-        correction, report,
-        pictures=lambda row: crawl.pictures[row], titles=crawl.titles,
-        descriptions=crawl.descriptions, heading="A made-up crawl, corrected by vsgraph",
+    told = zip(crawl.class_names, crawl.descriptions, strict=True)
+    report = write_report(
+        folder / "report", _write_crawl(crawl, folder / "crawl"), correction,
+        [Meaning(name, None, words, chosen=True) for name, words in told], features=features,
+        heading="A made-up crawl", overwrite=overwrite, progress=progress,
     )  # fmt: skip
     return DemoResult(correction, *_judge(crawl, correction.final_labels), report)
+
+
+def _write_crawl(made: MadeUpCrawl, folder: Path) -> Crawl:
+    """Write pictures and a table to a folder, and return them as a crawl."""
+    from PIL import Image
+
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    names = [f"images/{row:04d}.png" for row in range(len(made.pictures))]
+    for name, picture in zip(names, made.pictures, strict=True):
+        Image.fromarray(picture).save(folder / name)
+    labels = [made.class_names[label] for label in made.web_labels]
+    table = pa.table({"image": names, "label": labels, "title": made.titles})
+    csv.write_csv(table, folder / "metadata.csv")
+    table = table.drop_columns("label").append_column(
+        "web_labels", pa.array(made.web_labels, pa.int32())
+    )
+    return Crawl("a made-up crawl", folder, table, made.class_names, text_fields=("title",))
 
 
 def _judge(crawl: MadeUpCrawl, final_labels: NDArray[np.intp]) -> tuple[float, float, float]:

@@ -16,6 +16,8 @@ from vsgraph.errors import InputError
 RECORD = "record.json"
 FORMAT = "vsgraph-2"
 EXPORT = "vsgraph-export-1"
+REPORT = "vsgraph-report-1"
+KINDS = {FORMAT: "a correction", EXPORT: "an export", REPORT: "a report"}
 
 
 def refuse_file(folder: Path) -> None:
@@ -32,7 +34,7 @@ def refuse_taken(folder: Path, *, overwrite: bool, written_as: str = FORMAT) -> 
             f"{folder} exists already; choose another folder, or say overwrite (--overwrite)"
         )
     if folder.exists() and any(folder.iterdir()) and not _is_like(folder, written_as):
-        kind = "an export" if written_as == EXPORT else "a correction"
+        kind = KINDS[written_as]
         raise InputError(f"{folder} holds something else than {kind} of vsgraph; left alone")
 
 

@@ -1,0 +1,147 @@
+"""The words that are typical of some images' text, and the sense in WordNet nearest to them."""
+
+import contextlib
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from vsgraph.errors import InputError
+from vsgraph.meanings import candidate_senses
+from vsgraph.wordnet import Synset, WordNet
+from vsgraph.words import clean_text
+
+MOST_WORDS = 6
+SHORTEST = 3
+SUREST = 1.5
+LEAST_COSINE = 0.1
+OWN_LEAD = 1.5
+WORDS_TRIED = 3
+MOST_KINDS = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Nearest:
+    """A sense in WordNet, and whether the label itself can have it.
+
+    Attributes
+    ----------
+    wnid, words, definition : str
+        As in WordNet.
+    of_label : bool
+        Whether it is a sense of the label; otherwise it is one of a typical word.
+    """
+
+    wnid: str
+    words: str
+    definition: str
+    of_label: bool
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the different words of a text, singular, without common ones.
+
+    >>> sorted(words_of("The mice and 3 cranes"))
+    ['crane', 'mouse']
+    """
+    return frozenset(clean_text(text, stem=False).split())
+
+
+def typical_words(
+    inside: Sequence[Collection[str]], others: Sequence[Collection[str]], *, but: Collection[str]
+) -> list[str]:
+    """Return the words that come with some images more than with others, the surest first.
+
+    Words are ranked by their log odds over its standard error.
+
+    Parameters
+    ----------
+    inside, others : sequence of collections of str
+        The words of each image.
+    but : collection of str
+        Words to leave out, as those of the label.
+
+    Returns
+    -------
+    words : list of str
+        At most six.
+
+    Examples
+    --------
+    >>> typical_words([{"fruit", "bowl"}] * 8 + [{"bowl"}] * 2, [{"bowl", "cat"}] * 9, but=())
+    ['fruit']
+    """
+    here, there = (Counter(word for words in part for word in words) for part in (inside, others))
+    scores = {
+        word: _log_odds(count, len(inside), there[word], len(others))
+        for word, count in here.items()
+        if count > 1 and len(word) >= SHORTEST and word not in but
+    }
+    best = sorted(scores, key=lambda word: (-scores[word], word))
+    return [word for word in best if scores[word] > SUREST][:MOST_WORDS]
+
+
+def _log_odds(count: int, n: int, other: int, n_others: int) -> float:
+    """Return how much likelier a word is here than there, over its standard error."""
+    a, b = count + 0.5, other + 0.5
+    odds = math.log(a / (n - count + 0.5)) - math.log(b / (n_others - other + 0.5))
+    return odds / math.sqrt(1 / a + 1 / b)
+
+
+class SenseFinder:
+    """Finds the sense in WordNet nearest to the text of some images of a class.
+
+    Parameters
+    ----------
+    label : str
+        The class.
+    wnid : str or None
+        Its own sense where it is known; it is ahead of others by a half.
+    texts : sequence of collections of str
+        The words of each of the class's images: they say how rare a word is.
+    wordnet : WordNet
+        The senses.
+
+    Examples
+    --------
+    >>> fruit, color = {"fruit", "citrus", "tree"}, {"color", "paint"}
+    >>> finder = SenseFinder("orange", None, [fruit] * 4 + [color] * 4, WordNet.open())
+    >>> finder.nearest([fruit] * 4, []).definition[:28]
+    'round yellow to orange fruit'
+    """
+
+    def __init__(
+        self, label: str, wnid: str | None, texts: Sequence[Collection[str]], wordnet: WordNet
+    ) -> None:
+        self.wordnet, self.wnid = wordnet, wnid
+        ids = [wnid]
+        with contextlib.suppress(InputError):  # a name that is empty or an id that is unknown
+            ids += [sense.wnid for sense in candidate_senses(label, wordnet)]
+        self.of_label = [wordnet.synset(i) for i in dict.fromkeys(ids) if i and i in wordnet]
+        found = Counter(word for words in texts for word in words)
+        self.rarity = {w: 1 + math.log((1 + len(texts)) / (1 + n)) for w, n in found.items()}
+
+    def nearest(self, texts: Sequence[Collection[str]], typical: Sequence[str]) -> Nearest | None:
+        """Return the sense of the label or of a typical word nearest to texts, if any is near."""
+        of_words = [
+            sense for word in typical[:WORDS_TRIED] for sense in self.wordnet.senses(word)[:1]
+        ]
+        counts = Counter(word for words in texts for word in words)
+        middle = {word: n * self.rarity.get(word, 1.0) for word, n in counts.items()}
+        scores = {s: self._cosine(middle, s) for s in dict.fromkeys([*self.of_label, *of_words])}
+        best = max(scores, key=scores.__getitem__, default=None)
+        if best is None or scores[best] < LEAST_COSINE:
+            return None
+        return Nearest(
+            best.wnid, ", ".join(best.lemmas), best.definition, of_label=best in self.of_label
+        )
+
+    def _cosine(self, middle: dict[str, float], sense: Synset) -> float:
+        """Return how near a sense's words are to those of texts."""
+        near = (*sense.hypernyms, *sense.hyponyms[:MOST_KINDS])
+        kinds = (", ".join(self.wordnet.synset(wnid).lemmas) for wnid in near)
+        told = words_of(". ".join([str(sense), *kinds]))
+        weights = {word: self.rarity.get(word, 1.0) for word in told}
+        common = sum(weight * middle.get(word, 0.0) for word, weight in weights.items())
+        lengths = math.hypot(*middle.values()) * math.hypot(*weights.values())
+        return common / max(lengths, 1e-12) * (OWN_LEAD if sense.wnid == self.wnid else 1)
