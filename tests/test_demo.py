@@ -17,8 +17,8 @@ from vsgraph.demo import run_demo
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    return run_demo(tmp_path_factory.mktemp("demo"))
+def demo(tmp_path_factory, model_cache):
+    return run_demo(tmp_path_factory.mktemp("demo") / "demo-run")
 
 
 def test_the_module_prints_its_version():
@@ -29,32 +29,29 @@ def test_the_module_prints_its_version():
 
 
 def test_the_demo_corrects_a_crawl_and_leaves_a_page(demo):
-    assert demo.right_before < 0.65
-    assert demo.right_after > 0.85
-    assert demo.rejected_rightly > 0.85
-    page = demo.report.read_text()
+    accuracy = demo.judged.accuracy
+    assert accuracy["all"]["before"] < 0.65
+    assert accuracy["not rejected"]["after"] > 0.85
+    assert demo.judged.rejected["share"] > 0.85
+    page = demo.run.page.read_text()
     assert "drumstick" in page
-    assert len(list(demo.report.parent.glob("classes/*.html"))) == 7
+    assert len(list(demo.run.page.parent.glob("classes/*.html"))) == 7
     assert not re.search(r"https?://|\bon\w+=", page)
 
 
-def test_the_demo_leaves_a_record_that_loads(demo):
-    folder = demo.report.parent.parent / "correction"
-    assert vsgraph.Correction.load(folder).counts == demo.correction.counts
-
-
 def test_the_demo_leaves_its_crawl_as_files(demo):
-    again = read_crawl(demo.report.parent.parent / "crawl")
-    assert len(again) == len(demo.correction)
-    assert set(again.class_names) == set(demo.correction.class_names)
+    again = read_crawl(demo.run.path.parent / "crawl" / "crawl.jsonl")
+    assert len(again) == len(demo.run.correction) == 1001
+    assert again.class_names == demo.run.correction.class_names
     assert not again.problems.counts
 
 
-def test_the_command_prints_before_and_after(tmp_path):
-    done = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "run")])
+def test_the_command_does_it_again_and_prints_before_and_after(demo):
+    folder = demo.run.path.parent
+    done = CliRunner().invoke(main, ["demo", "--out", str(folder), "--overwrite"])
     assert done.exit_code == 0, done.output
     assert re.search(r"labels right before: \d+\.\d%", done.output)
-    assert str(tmp_path / "run" / "report" / "index.html") in done.output.replace("\n", "")
+    assert str(demo.run.page) in done.output.replace("\n", "")
 
 
 def test_the_readme_shows_what_the_demo_prints(demo):
@@ -65,13 +62,14 @@ def test_the_readme_shows_what_the_demo_prints(demo):
         r"kept (\d+), relabeled (\d+), rejected (\d+) \((\d+)%",
         readme,
     )
-    shares = [100 * s for s in (demo.right_before, demo.right_after)]
-    expected = [*shares, *demo.correction.counts.values(), 100 * demo.rejected_rightly]
+    accuracy, counts = demo.judged.accuracy, demo.run.correction.counts
+    shares = [accuracy["all"]["before"], accuracy["not rejected"]["after"]]
+    expected = [*(100 * s for s in shares), *counts.values(), 100 * demo.judged.rejected["share"]]
     assert [float(x) for x in shown.groups()] == pytest.approx(expected, abs=3)
 
 
 def test_our_errors_are_one_line(tmp_path):
-    (tmp_path / "run" / "correction").mkdir(parents=True)
+    (tmp_path / "run" / "run").mkdir(parents=True)
     done = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "run")])
     assert done.exit_code == 1
     assert done.output.strip().splitlines()[-1].startswith("Error: ")

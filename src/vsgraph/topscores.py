@@ -69,8 +69,8 @@ class TopScores:
     @classmethod
     def load(cls, folder: Path, n_classes: int) -> Self:
         """Read scores from a folder of their :meth:`parts`, mapped from disk."""
-        parts = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in PARTS)
-        return cls(*parts, n_classes=n_classes)
+        parts = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in PARTS}
+        return cls(**parts, n_classes=n_classes)
 
     def parts(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that make up the scores, by name."""
