@@ -31,7 +31,7 @@ def test_the_command_embeds_pictures_and_texts_and_says_what_was_wrong(
     out = tmp_path / "vectors"
     done = CliRunner().invoke(main, ["embed", str(table), "-o", str(out)])
     assert done.exit_code == 0, done.output
-    assert "1 not a picture: 3.jpg" in done.output
+    assert "1 x not a picture: 3.jpg" in done.output
     assert "pictures: lite0 (1280-d, squeeze 224x224" in done.output
     assert "texts: minilm (384-d" in done.output
     images, texts = (Embedding.load(out / name, verify=True) for name in ("images", "texts"))

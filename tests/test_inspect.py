@@ -57,6 +57,13 @@ def test_inspection_counts_what_is_there_and_what_is_not(crawl_folder):
     assert "pixels" in reasons
 
 
+def test_a_link_out_of_the_folder_is_never_read(crawl_folder):
+    crawl = read_crawl(crawl_folder / "crawl.csv")
+
+    assert crawl.table["image"][11].as_py() == "out.jpg"
+    assert crawl.read_image(11) == b""
+
+
 def test_the_command_says_it_in_words_or_in_json_and_keeps_every_case(crawl_folder, tmp_path):
     table = str(crawl_folder / "crawl.csv")
     words = CliRunner().invoke(main, ["inspect", table, "--problems", str(tmp_path / "p.tsv")])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pictures import put
 from vsgraph.crawls import read_crawl
 from vsgraph.crawls.texts import plain_text
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, VSGraphWarning
 
 ROWS = [
     {"path": "a.jpg", "label": "crane", "title": "a bird", "tags": "marsh wings"},
@@ -71,7 +71,7 @@ def test_columns_can_be_told(tmp_path):
         ("path,label\na,b\n", {"columns": {"lable": "label"}}, r"no such role 'lable'; roles are"),
         ("path,label\na,b\n", {"split": "train"}, r"split means nothing for the format table"),
         ("path,label\n", {}, r"holds no image with a label"),
-        ("path,label\n,\n", {}, r"holds no image with a label.*1 no image"),
+        ("path,label\n,\n", {}, r"holds no image with a label.*1 x no image"),
         ("", {}, r"c\.csv is empty"),
         (b"\xff\xfep\x00", {}, r"is UTF-16; save it as UTF-8"),
     ],
@@ -132,6 +132,26 @@ def test_text_of_another_encoding_is_read_and_counted(tmp_path):
         crawl = read_crawl(file)
         assert crawl.texts() == ["café"]
         assert crawl.problems.counts == {"text not in UTF-8": 1}
+
+
+def test_columns_are_found_however_their_names_are_written(tmp_path):
+    path = put(tmp_path / "c.csv", "File Path,Search-Query,Alt Text\na.jpg,crane,a bird\n")
+
+    assert as_read(read_crawl(path)) == [("a.jpg", "crane", "a bird")]
+
+
+def test_labels_that_look_like_several_are_hinted_at(tmp_path):
+    path = put(tmp_path / "c.csv", "path,label\na.jpg,sea|sky\nb.jpg,sky|sun\n")
+
+    with pytest.warns(VSGraphWarning, match=r"most labels have '\|' in them.*--label-separator"):
+        read_crawl(path)
+
+
+def test_numbers_and_truths_are_names_of_classes_too(tmp_path):
+    lines = ['{"path": "a", "label": 5}', '{"path": "b", "label": 5.0}',
+             '{"path": "c", "label": true}']  # fmt: skip
+
+    assert read_crawl(put(tmp_path / "c.jsonl", "\n".join(lines))).class_names == ("5", "true")
 
 
 def test_quotes_line_breaks_and_a_byte_order_mark_are_read(tmp_path):
@@ -212,7 +232,7 @@ def test_numbers_as_labels_are_sorted_by_size_and_lookalike_labels_told(tmp_path
 
     assert numbers.class_names == ("9", "10")
     assert alike.problems.lines() == [
-        "1 labels that differ only by case or spaces: 'Crane' and 'crane'"
+        "1 x labels that differ only by case or spaces: 'Crane' and 'crane'"
     ]
 
 

@@ -32,8 +32,7 @@ def write_meanings(
     crane,yes,,,a wading bird
     """
     path = Path(path)
-    if path.exists() and not overwrite:
-        raise InputError(f"{path} exists already and may have been edited; choose another name")
+    refuse_table(path, overwrite=overwrite)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, unfinished = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
@@ -45,6 +44,15 @@ def write_meanings(
         Path(unfinished).replace(path)
     finally:
         Path(unfinished).unlink(missing_ok=True)
+
+
+def refuse_table(path: Path, *, overwrite: bool) -> None:
+    """Refuse the name of a table that is there already."""
+    if path.exists() and not overwrite:
+        raise InputError(
+            f"{path} exists already and may have been edited; choose another name, or say "
+            "overwrite (--overwrite)"
+        )
 
 
 def _fields(meaning: Meaning) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from vsgraph.cli.options import CRAWL, FOLDER, crawl_options, reading
 from vsgraph.crawls import inspect_crawl, read_crawl
 from vsgraph.describing import describe_crawl
 from vsgraph.estimate import estimate_run
-from vsgraph.meaning_table import write_meanings
+from vsgraph.meaning_table import refuse_table, write_meanings
 from vsgraph.meanings import Meaning
 from vsgraph.settings import Settings
 from vsgraph.wordnet import WordNet
@@ -67,6 +67,8 @@ def describe_command(
 
     Edit the table: move the mark "yes" to the sense you mean, or write a description of your own.
     """
+    if out is not None:
+        refuse_table(out, overwrite=overwrite)
     crawl = read_crawl(path, **reading(**options))
     meanings = describe_crawl(crawl, wordnet=WordNet.open(wordnet))
     by_class: dict[str, list[Meaning]] = {name: [] for name in crawl.class_names}

@@ -21,6 +21,9 @@ class Commands(click.Group):
                 return super().invoke(ctx)
         except VSGraphError as error:
             raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("stopped; what is finished is kept, start again to go on", err=True)
+            ctx.exit(130)
 
 
 def _tell(message: Warning | str, *_: object, **__: object) -> None:

@@ -29,7 +29,7 @@ def read_coco(
     random_state: int = 0,
     problems: Problems,
 ) -> Crawl:
-    """Read official ``captions_*.json`` and ``instances_*.json``.
+    """Read official ``captions_*.json``, and the truth from ``instances_*.json`` beside it.
 
     Parameters
     ----------
@@ -55,12 +55,15 @@ def read_coco(
     captions_file = find_captions(path)
     part = captions_file.stem.removeprefix("captions_")
     captions = _load(captions_file)
-    instances = _load(captions_file.with_name(f"instances_{part}.json"))
-    names = {entry["id"]: entry["name"] for entry in instances["categories"]}
+    instances_file = captions_file.with_name(f"instances_{part}.json")
+    if queries is None and not instances_file.exists():
+        raise InputError(f"{instances_file} is not there, so give the queries (--queries)")
+    instances = _load(instances_file) if instances_file.exists() else None
+    names = {e["id"]: e["name"] for e in instances["categories"]} if instances else {}
     patterns, wnids = _queries(queries, list(names.values()))
     texts = _texts(captions)
     marked: dict[int, set[str]] = defaultdict(set)
-    for mark in instances["annotations"]:
+    for mark in instances["annotations"] if instances else ():
         marked[mark["image_id"]].add(names[mark["category_id"]])
     folder, root = _image_folder(captions_file, part, images)
     draw = np.random.default_rng(random_state)
@@ -78,7 +81,8 @@ def read_coco(
     types = {
         "image": pa.string(),
         "web_labels": pa.list_(pa.string()) if several_labels else pa.string(),
-        "title": pa.string(), "description": pa.string(), "truth": pa.list_(pa.string()),
+        "title": pa.string(), "description": pa.string(),
+        **({"truth": pa.list_(pa.string())} if instances else {}),
     }  # fmt: skip
     gathered = Gathered(problems, FIELDS)
     for block in in_blocks(rows):

@@ -62,15 +62,19 @@ def in_blocks(items: Iterable[Item], size: int = BLOCK) -> Iterator[list[Item]]:
 def as_text(value: object) -> str | None:
     """Return a value of a JSON file as text; lists are joined, nothing is None.
 
-    >>> as_text(["sea", "bird"]), as_text(3), as_text("  ")
+    >>> as_text(["sea", "bird"]), as_text(3.0), as_text("  ")
     ('sea bird', '3', None)
     """
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         value = " ".join(filter(None, map(as_text, value)))
-    if value is None or isinstance(value, bool):
+    if value is None:
         return None
+    if isinstance(value, bool):
+        value = str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # as 5 and 5.0 are one class
     text = str(value).encode("utf-8", "replace").decode("utf-8").strip()
     return text or None
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsgraph.crawls.pictures import Pictures, check_pictures
+from vsgraph.crawls.problems import one_line
 from vsgraph.crawls.record import Crawl
 
 SHOWN_CLASSES = 3
@@ -61,7 +62,7 @@ class Inspection:
         lines = [
             f"recognized as {self.format}",
             f"{self.n_images:,} images, {self.n_classes:,} classes{many}: "
-            f"{_listed(self.largest)} ... {_listed(self.smallest)}",
+            + " ... ".join(filter(None, map(_listed, (self.largest, self.smallest)))),
             f"text: {coverage}",
             f"pictures: {found.n_bytes / 1e9:.2f} GB, {len(found.missing):,} missing or empty, "
             f"{found.unreadable} of {found.sampled} decoded ones unreadable",
@@ -72,7 +73,7 @@ class Inspection:
 
 
 def _listed(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    return ", ".join(f"{one_line(name):.40} {count:,}" for name, count in counts.items())
 
 
 def inspect_crawl(crawl: Crawl, *, every_picture: bool = False) -> Inspection:

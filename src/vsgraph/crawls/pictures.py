@@ -3,13 +3,13 @@
 import dataclasses
 import io
 import os
+import stat
 import warnings
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.crawls.record import Crawl
+from vsgraph.crawls.record import Crawl, Fence
 
 SAMPLE = 400
 MOST_PIXELS = 178_956_970  # Pillow's own limit for a bomb
@@ -70,35 +70,32 @@ def image_name(crawl: Crawl, row: int) -> str:
 
 def _file_sizes(crawl: Crawl) -> NDArray[np.int64]:
     """Return the size of each file, 0 and a problem where there is none."""
+    fence = Fence(crawl.root)
     sizes = np.zeros(len(crawl), np.int64)
-    inside: dict[str, bool] = {}
-    root = crawl.root.resolve()
     row = 0
     for batch in crawl.table.select(["image"]).to_batches(8192):
         for name in batch.column(0).to_pylist():
-            sizes[row] = _file_size(crawl, root, name, inside)
+            sizes[row] = _file_size(crawl, fence, name)
             row += 1
     return sizes
 
 
-def _file_size(crawl: Crawl, root: Path, name: str, inside: dict[str, bool]) -> int:
-    """Return the size of a file; whether its folder lies within the tree is asked once."""
-    folder = name.rpartition("/")[0]
-    if folder not in inside:
-        inside[folder] = (root / folder).resolve().is_relative_to(root)
-    path = os.path.join(crawl.root, name)  # noqa: PTH118  a million times
+def _file_size(crawl: Crawl, fence: Fence, name: str) -> int:
+    """Return the size of a file, 0 and a problem where there is none."""
     try:
-        is_link = os.path.islink(path)  # noqa: PTH114
-        if not inside[folder] or (is_link and not Path(path).resolve().is_relative_to(root)):
-            crawl.problems.add("image path leads out of the folder", name)
-            return 0
-        size = os.stat(path).st_size  # noqa: PTH116
+        found = os.stat(os.path.join(crawl.root, name))  # noqa: PTH116, PTH118  a million times
     except (OSError, ValueError):
         crawl.problems.add("missing image", name)
         return 0
-    if size == 0:
+    if not fence.holds(name):
+        crawl.problems.add("image path leads out of the folder", name)
+        return 0
+    if not stat.S_ISREG(found.st_mode):
+        crawl.problems.add("missing image", name, "it is no file")
+        return 0
+    if found.st_size == 0:
         crawl.problems.add("empty file", name)
-    return size
+    return found.st_size
 
 
 def fault_of(raw: bytes) -> str:

@@ -26,7 +26,7 @@ class Problems:
     >>> problems = Problems()
     >>> problems.add("no label", "crawl.csv, line 7")
     >>> print(problems)
-    1 no label: crawl.csv, line 7
+    1 x no label: crawl.csv, line 7
     >>> Problems(strict=True).add("no label", "crawl.csv, line 7", "give one or remove the line")
     Traceback (most recent call last):
     vsgraph.errors.InputError: no label: crawl.csv, line 7 (give one or remove the line)
@@ -48,7 +48,7 @@ class Problems:
         shown = self._shown.setdefault(kind, [])
         if len(shown) < SHOWN:
             shown.append(case)
-        self._all.write("\t".join(_one_line(part) for part in (kind, where, detail)) + "\n")
+        self._all.write("\t".join(one_line(part) for part in (kind, where, detail)) + "\n")
 
     def __len__(self) -> int:
         return self.counts.total()
@@ -59,7 +59,7 @@ class Problems:
     def lines(self) -> list[str]:
         """Return a line a kind: how many, and the first few cases."""
         return [
-            f"{count} {kind}: {'; '.join(map(_one_line, self._shown[kind]))}"
+            f"{count:,} x {kind}: {'; '.join(map(one_line, self._shown[kind]))}"
             + (" ..." if count > SHOWN else "")
             for kind, count in self.counts.most_common()
         ]
@@ -74,7 +74,7 @@ class Problems:
         self._all.seek(0, 2)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Return text without line breaks, tabs or characters that a terminal would obey."""
     return "".join(c if c.isprintable() else " " for c in text)
 

@@ -29,11 +29,11 @@ class Crawl:
     root : Path
         What the references to images are relative to.
     table : pyarrow.Table
-        A row an image. `image` (string: path below the root, or member of a shard); `web_labels`
-        (int32, or list of int32 where images have several); a string column a text field, null
-        where there is none; and where the crawl has them `source` (string), `truth` (list of
-        int32: the classes it really shows), and for images within tar shards `shard` (string),
-        `offset` and `size` (int64).
+        A row an image. `image` (string: path below the root; of a tar's member, the tar's and
+        its own); `web_labels` (int32, or list of int32 where images have several); a string column
+        a text field, null where there is none; and where the crawl has them `source` (string),
+        `truth` (list of int32: the classes it really shows), and for images within tar shards
+        `shard` (string), `offset` and `size` (int64).
     class_names : tuple of str
         Names of the classes, in the order of their numbers.
     wnids : tuple of (str or None)
@@ -151,18 +151,39 @@ class Crawl:
         """Yield the bytes of each picture; those that cannot be read are empty."""
         part = self._rows(rows)
         names = ["image", *(("shard", "offset", "size") if self.has_shards else ())]
+        fence = Fence(self.root)
         for batch in part.select(names).to_batches(1024):
             for reference in batch.to_pylist():
-                yield _read(self.root, reference)
+                yield _read(fence, reference)
 
 
-def _read(root: Path, reference: dict[str, Any]) -> bytes:
+class Fence:
+    """Tells whether files lie within a folder, links followed; asked once for each folder below."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.real = root, root.resolve()
+        self.inside: dict[str, bool] = {}
+
+    def holds(self, name: str) -> bool:
+        """Return whether a path below the root stays below it."""
+        folder = name.rpartition("/")[0]
+        if folder not in self.inside:
+            self.inside[folder] = (self.root / folder).resolve().is_relative_to(self.real)
+        path = self.root / name
+        if not self.inside[folder]:
+            return False
+        return not path.is_symlink() or path.resolve().is_relative_to(self.real)
+
+
+def _read(fence: Fence, reference: dict[str, Any]) -> bytes:
     """Read a picture from its file or from its place in a shard."""
+    root = fence.root
     try:
         if "shard" not in reference:
-            return (root / reference["image"]).read_bytes()
+            inside = fence.holds(reference["image"])
+            return (root / reference["image"]).read_bytes() if inside else b""
         with (root / reference["shard"]).open("rb") as shard:
             shard.seek(reference["offset"])
             return shard.read(reference["size"])
-    except OSError:
+    except (OSError, ValueError):
         return b""

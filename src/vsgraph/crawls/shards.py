@@ -194,7 +194,8 @@ class _Reader:
                 )
                 if row is not None:
                     image: Member = row.pop("member")
-                    yield row | {"shard": place, "offset": image.offset, "size": image.size}
+                    where = {"shard": place, "offset": image.offset, "size": image.size}
+                    yield row | where | {"image": f"{place}/{image.name}"}
 
     def files(self, root: Path, folder: Path) -> Iterator[dict[str, Any]]:
         """Yield a row for each sample of a folder of files."""

@@ -1,6 +1,7 @@
 """Tables of images: CSV, TSV, JSON lines, Parquet, and Hugging Face folders with metadata."""
 
 import dataclasses
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from vsgraph.crawls.columns import (
 from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.record import Crawl
 from vsgraph.crawls.table_files import LISTS, header_of, raw_blocks
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, VSGraphWarning
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 PLAIN_PATH = r"^\w[\w .+@~-]*(/\w[\w .+@~-]*)*$"
@@ -98,7 +99,23 @@ def read_table(
         for block in reader.tables():
             gathered.add(_same_columns(block, gathered.text_fields))
     listed = read_class_list(classes) if classes else None
-    return _named(gathered, listed).crawl(_kind(files), root, classes=listed)
+    crawl = _named(gathered, listed).crawl(_kind(files), root, classes=listed)
+    _hint_at_separator(crawl)
+    return crawl
+
+
+def _hint_at_separator(crawl: Crawl) -> None:
+    """Say so where most names of classes look like several labels."""
+    for mark in "" if crawl.has_several_labels else "|;,":
+        joined = [name for name in crawl.class_names if mark in name]
+        if len(joined) > max(1, len(crawl.class_names) / 2):
+            warnings.warn(
+                f"most labels have {mark!r} in them, as {joined[0][:60]!r}; if that stands between "
+                f"several labels, say so (--label-separator {mark!r})",
+                VSGraphWarning,
+                stacklevel=4,
+            )
+            return
 
 
 def _kind(files: Sequence[Path]) -> str:
@@ -151,7 +168,7 @@ def find_roles(file: Path, header: Sequence[str], told: Mapping[str, str]) -> Ro
     unknown = sorted(set(told) - {*KNOWN, "text"})
     if unknown:
         raise InputError(f"no such role {unknown[0]!r}; roles are {', '.join([*KNOWN, 'text'])}")
-    lower = {name.strip().lower(): name for name in reversed(header)}
+    lower = {plain_name(name): name for name in reversed(header)}
 
     def told_column(name: str) -> str:
         if name in header:
@@ -174,6 +191,15 @@ def find_roles(file: Path, header: Sequence[str], told: Mapping[str, str]) -> Ro
     else:
         text = tuple(lower[n] for n in TEXT_FIELDS if n in lower and lower[n] not in {image, label})
     return Roles(image, label, text, column("source"), column("truth"))
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a column in small letters, with bars below between words.
+
+    >>> plain_name(" Alt Text ")
+    'alt_text'
+    """
+    return "_".join(name.replace("-", " ").replace("_", " ").lower().split())
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.record import Crawl
 from vsgraph.crawls.table_files import header_of
-from vsgraph.crawls.tables import KNOWN, read_table, table_files
+from vsgraph.crawls.tables import KNOWN, plain_name, read_table, table_files
 from vsgraph.errors import InputError
 
 
@@ -62,7 +62,7 @@ def read_truth(
 def _truth_column(path: Path) -> str:
     """Return the column that holds the truth."""
     header = header_of(table_files(path)[0])
-    lower = {name.strip().lower(): name for name in reversed(header)}
+    lower = {plain_name(name): name for name in reversed(header)}
     for name in (*KNOWN["truth"], *KNOWN["label"]):
         if name in lower:
             return lower[name]
