@@ -14,6 +14,7 @@ from vsgraph.fusion import fuse, soft_labels
 from vsgraph.graph import adopt_graph, propagation_matrix, visual_graph
 from vsgraph.neighbors import Neighbors, nearest_neighbors
 from vsgraph.openset import far_from_all, text_nearness, typical_match
+from vsgraph.probe import linear_probe
 from vsgraph.progressive import grow_anchors, label_in_rounds
 from vsgraph.settings import Settings
 from vsgraph.sgc import Network, label_by_graph
@@ -55,6 +56,7 @@ __all__ = [
     "grow_anchors",
     "label_by_graph",
     "label_in_rounds",
+    "linear_probe",
     "nearest_neighbors",
     "propagation_matrix",
     "select_anchors",

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -76,6 +77,18 @@ def do_in_threads(
     """
     for _ in in_threads(work, items, title=title, progress=progress):
         pass
+
+
+@contextmanager
+def open_threads() -> Iterator[Callable[..., Iterator[Any]]]:
+    """Give a ``map`` that works on all cores, for work that comes again and again.
+
+    >>> with open_threads() as mapped:
+    ...     list(mapped(abs, [-1, 2]))
+    [1, 2]
+    """
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads()) as pool:
+        yield pool.map
 
 
 def as_floats(block: NDArray[Any]) -> NDArray[Any]:
