@@ -121,7 +121,7 @@ def unit(vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
+@pytest.mark.parametrize("pooling", ["cls", "mean", "max", "lasttoken"])
 @pytest.mark.parametrize("with_dense", [False, True])
 def test_sentence_transformers_folders_are_pooled_as_they_say(pooling, with_dense, tmp_path):
     from sentence_transformers import SentenceTransformer
@@ -204,6 +204,11 @@ def test_folders_that_cannot_be_used_say_why(tmp_path, monkeypatch):
     (tmp_path / "tokenizer_config.json").unlink()
     with pytest.raises(InputError, match=r"holds no tokenizer: tokenizer\.json or"):
         text_encoder(tmp_path)
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
+    assert text_encoder(tmp_path, runtime="torch").encode(["a crane"]).shape == (1, 16)
+    (tmp_path / "config.json").write_text('{"model_type": "unheard-of"}')
+    with pytest.raises(InputError, match=r"holds no tokenizer that can be read|cannot be loaded"):
+        text_encoder(tmp_path, runtime="torch")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"needs the extra 'encoders'"):
         text_encoder()
