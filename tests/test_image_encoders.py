@@ -1,5 +1,6 @@
 """Image encoders: real weights across runtimes, small made-up models of the hubs' formats."""
 
+import dataclasses
 import io
 import json
 import subprocess
@@ -12,10 +13,11 @@ import torch
 import transformers
 from PIL import Image
 
+import vsgraph
 from vsgraph.encoders import conversion, encode_pictures, image_encoder, models
 from vsgraph.encoders.lite import save_checkpoint
 from vsgraph.encoders.lite_network import Lite
-from vsgraph.encoders.runtimes import TOLERANCE, choose_runtime
+from vsgraph.encoders.runtimes import TOLERANCE, choose_runtime, open_model
 from vsgraph.errors import InputError, MissingExtraError
 
 torch.set_num_threads(2)
@@ -380,6 +382,29 @@ def test_the_best_runtime_that_is_there_is_chosen(there, chosen, monkeypatch):
     model = models.Model("m", "f", tuple, (), (), build=lambda: None)
     monkeypatch.setattr("vsgraph.encoders.runtimes.has", lambda *names: set(names) <= there)
     assert choose_runtime(model) == chosen
+
+
+class Branching(torch.nn.Module):
+    """What is traced with two pictures is wrong for three."""
+
+    def forward(self, pixels):
+        means = pixels.float().mean((1, 2))
+        return means if pixels.shape[0] == 2 else means.flip(1)
+
+
+def test_a_network_that_does_not_survive_conversion_runs_on_torch(model_cache):
+    model = models.Model(
+        "branching", "branching-1", lambda: (np.zeros((2, 8, 8, 3), np.uint8),), ("pixels",),
+        ("features",), build=Branching,
+    )  # fmt: skip
+    with pytest.raises(InputError, match="computes something else in OpenVINO"):
+        open_model(model, runtime="openvino")
+    with pytest.warns(vsgraph.VSGraphWarning, match="torch runs it, slower"):
+        runner = open_model(model)
+    assert runner.runtime == "torch"
+    broken = dataclasses.replace(model, fingerprint="broken-1", build=lambda: torch.nn.Linear(1, 1))
+    with pytest.raises(InputError, match="branching cannot be converted to openvino"):
+        open_model(broken, runtime="openvino")
 
 
 def test_wrong_names_are_refused():
