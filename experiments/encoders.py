@@ -32,10 +32,10 @@ from vsgraph.encoders.whole import picture_samples
 Array = NDArray[np.floating]
 IMAGES = {
     "Lite0": {"name": "lite0"},
+    "Lite0, int8": {"name": "lite0", "runtime": "openvino", "precision": "int8"},
     "Lite0, 192 px": {"name": "lite0", "size": 192},
     "Lite1": {"name": "lite1"},
     "Lite2": {"name": "lite2"},
-    "Lite0, int8": {"name": "lite0", "runtime": "openvino", "precision": "int8"},
 }
 SEEDS = (0, 1)
 

@@ -1,5 +1,6 @@
 """Image encoders: real weights across runtimes, small made-up models of the hubs' formats."""
 
+import dataclasses
 import io
 import json
 import subprocess
@@ -12,10 +13,11 @@ import torch
 import transformers
 from PIL import Image
 
+import vsgraph
 from vsgraph.encoders import conversion, encode_pictures, image_encoder, models
 from vsgraph.encoders.lite import save_checkpoint
 from vsgraph.encoders.lite_network import Lite
-from vsgraph.encoders.runtimes import TOLERANCE, choose_runtime
+from vsgraph.encoders.runtimes import TOLERANCE, choose_runtime, open_model
 from vsgraph.errors import InputError, MissingExtraError
 
 torch.set_num_threads(2)
@@ -246,7 +248,7 @@ def test_models_of_transformers_give_their_own_features(kind, tmp_path, model_ca
         np.testing.assert_allclose(found, expected.numpy(), atol=1e-4)
 
 
-def test_an_onnx_file_runs_on_both_runtimes(tmp_path, model_cache):
+def test_an_onnx_file_runs_on_both_runtimes(tmp_path, model_cache, monkeypatch):
     torch.manual_seed(0)
     network = torch.nn.Conv2d(3, 5, 3, stride=2).eval()
     path = tmp_path / "small.onnx"
@@ -264,6 +266,8 @@ def test_an_onnx_file_runs_on_both_runtimes(tmp_path, model_cache):
         encoder = image_encoder(path, runtime=runtime)
         assert encoder.preparation.describe() == "squeeze 32x32"
         np.testing.assert_allclose(encoder.encode(pixels).vectors, expected, atol=1e-4)
+    monkeypatch.setattr("vsgraph.encoders.onnx_files.has", lambda *_: False)
+    assert image_encoder(path, runtime="onnxruntime").preparation.describe() == "squeeze 32x32"
     with pytest.raises(InputError, match="is an ONNX file, which torch cannot run"):
         image_encoder(path, runtime="torch")
     with pytest.raises(InputError, match="ONNX Runtime runs fp32 here, got int8"):
@@ -276,6 +280,31 @@ def test_onnx_files_that_are_none_are_refused(tmp_path):
     (tmp_path / "bad.onnx").write_bytes(b"nonsense")
     with pytest.raises(InputError, match="cannot be read as an ONNX file"):
         image_encoder(tmp_path / "bad.onnx")
+
+
+def test_an_onnx_file_that_takes_no_pictures_is_refused(tmp_path):
+    path = tmp_path / "flat.onnx"
+    with conversion._quietly():
+        example = (torch.zeros(2, 4),)
+        torch.onnx.export(
+            torch.nn.Linear(4, 2), example, str(path), dynamo=True, external_data=False
+        )
+    with pytest.raises(InputError, match=r"must take pictures.*got \[2, 4\]"):
+        image_encoder(path)
+
+
+def test_a_folder_without_settings_gets_plain_pixels_or_a_reason(tmp_path):
+    network = save_tiny("resnet", tmp_path)
+    write_settings(tmp_path, {"do_normalize": False, "do_rescale": False, "size": 32})
+    pixels = np.ascontiguousarray(PHOTOS[:2, ::7, ::7])
+    with torch.inference_mode():
+        values = torch.from_numpy(pixels).permute(0, 3, 1, 2).float()
+        expected = network(pixel_values=values).pooler_output.flatten(1).numpy()
+    found = image_encoder(tmp_path, runtime="torch").encode(pixels).vectors
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+    (tmp_path / "config.json").write_text('{"model_type": "unheard-of"}')
+    with pytest.raises(InputError, match="cannot be loaded by transformers"):
+        image_encoder(tmp_path, runtime="torch")
 
 
 def test_timm_says_what_it_needs(monkeypatch):
@@ -353,6 +382,29 @@ def test_the_best_runtime_that_is_there_is_chosen(there, chosen, monkeypatch):
     model = models.Model("m", "f", tuple, (), (), build=lambda: None)
     monkeypatch.setattr("vsgraph.encoders.runtimes.has", lambda *names: set(names) <= there)
     assert choose_runtime(model) == chosen
+
+
+class Branching(torch.nn.Module):
+    """What is traced with two pictures is wrong for three."""
+
+    def forward(self, pixels):
+        means = pixels.float().mean((1, 2))
+        return means if pixels.shape[0] == 2 else means.flip(1)
+
+
+def test_a_network_that_does_not_survive_conversion_runs_on_torch(model_cache):
+    model = models.Model(
+        "branching", "branching-1", lambda: (np.zeros((2, 8, 8, 3), np.uint8),), ("pixels",),
+        ("features",), build=Branching,
+    )  # fmt: skip
+    with pytest.raises(InputError, match="computes something else in OpenVINO"):
+        open_model(model, runtime="openvino")
+    with pytest.warns(vsgraph.VSGraphWarning, match="torch runs it, slower"):
+        runner = open_model(model)
+    assert runner.runtime == "torch"
+    broken = dataclasses.replace(model, fingerprint="broken-1", build=lambda: torch.nn.Linear(1, 1))
+    with pytest.raises(InputError, match="branching cannot be converted to openvino"):
+        open_model(broken, runtime="openvino")
 
 
 def test_wrong_names_are_refused():

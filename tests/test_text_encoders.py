@@ -121,7 +121,7 @@ def unit(vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
+@pytest.mark.parametrize("pooling", ["cls", "mean", "max", "lasttoken"])
 @pytest.mark.parametrize("with_dense", [False, True])
 def test_sentence_transformers_folders_are_pooled_as_they_say(pooling, with_dense, tmp_path):
     from sentence_transformers import SentenceTransformer
@@ -150,6 +150,7 @@ def test_a_plain_transformers_folder_gives_the_mean_of_its_last_hidden_state(tmp
         np.testing.assert_allclose(found, unit(np.stack(expected)), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::vsgraph.VSGraphWarning")  # where it cannot be converted
 def test_xlnet_gives_the_mean_of_its_last_hidden_state(tmp_path, model_cache):
     torch.manual_seed(0)
     config = transformers.XLNetConfig(
@@ -163,8 +164,9 @@ def test_xlnet_gives_the_mean_of_its_last_hidden_state(tmp_path, model_cache):
             network(input_ids=torch.tensor([tokenizer(text)["input_ids"]]))[0][0].mean(0).numpy()
             for text in SHORT
         ]
-    found = text_encoder(tmp_path, runtime="torch").encode(SHORT)
-    np.testing.assert_allclose(found, unit(np.stack(expected)), atol=1e-4)
+    for runtime in ("torch", "auto"):
+        found = text_encoder(tmp_path, runtime=runtime).encode(SHORT)
+        np.testing.assert_allclose(found, unit(np.stack(expected)), atol=1e-4)
 
 
 def test_clip_and_siglip_texts_are_projected(tmp_path):
@@ -204,6 +206,11 @@ def test_folders_that_cannot_be_used_say_why(tmp_path, monkeypatch):
     (tmp_path / "tokenizer_config.json").unlink()
     with pytest.raises(InputError, match=r"holds no tokenizer: tokenizer\.json or"):
         text_encoder(tmp_path)
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
+    assert text_encoder(tmp_path, runtime="torch").encode(["a crane"]).shape == (1, 16)
+    (tmp_path / "config.json").write_text('{"model_type": "unheard-of"}')
+    with pytest.raises(InputError, match=r"holds no tokenizer that can be read|cannot be loaded"):
+        text_encoder(tmp_path, runtime="torch")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"needs the extra 'encoders'"):
         text_encoder()

@@ -331,6 +331,32 @@ def test_frames_go_to_new_files_when_one_is_full(tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("shard-*.bin"))) == 5
 
 
+@pytest.mark.parametrize("tail", [b"VSG", b"nonsense" * 9])
+def test_what_was_torn_off_is_cut_and_written_over(tail, tmp_path):
+    FrameLog(tmp_path).append({"i": 0}, b"whole")
+    (path,) = tmp_path.iterdir()
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes() + tail)
+    log = FrameLog(tmp_path)
+    assert [frame.read() for frame in log.scan()] == [b"whole"]
+    assert path.stat().st_size == size
+    log.append({"i": 1}, b"next")
+    assert [frame.read() for frame in FrameLog(tmp_path).scan()] == [b"whole", b"next"]
+
+
+def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    log = FrameLog(tmp_path)
+    log.append({"i": 0}, b"whole")
+
+    class Huge(bytes):
+        def __radd__(self, other):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        log.append({"i": 1}, Huge(b"x"))
+    assert [frame.values["i"] for frame in FrameLog(tmp_path).scan()] == [0]
+
+
 def test_two_processes_do_not_fill_one_folder(crawl, tmp_path):
     def nested(pixels):
         if len(pixels) > 1:

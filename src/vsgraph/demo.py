@@ -12,6 +12,7 @@ from vsgraph.settings import Settings
 from vsgraph.storage import refuse_file
 
 PER_CLASS = 143
+SETTINGS = Settings(anchors_per_class=10, reject_nearness=0.7)  # a third shows other things
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +70,7 @@ def run_demo(
     table = write_crawl(make_crawl(per_class=per_class), folder / "crawl")
     chosen = dataclasses.replace(choices or Choices(), meanings=table.parent / "meanings.csv")
     made = run(
-        table, folder / "run", settings=Settings(anchors_per_class=10), choices=chosen,
+        table, folder / "run", settings=SETTINGS, choices=chosen,
         redo_from="crawl" if overwrite else None, progress=progress, tell=tell,
     )  # fmt: skip
     truth, known = made.truth()

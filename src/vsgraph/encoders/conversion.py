@@ -16,9 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.encoders.models import Arrays, Model, cache_folder, need
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, VSGraphError
 
+AGREE = 0.9999
 FORM = "1"  # raised when the same weights would be converted differently
+
+
+class ConversionError(InputError):
+    """A network that a runtime cannot take, or computes differently."""
 
 
 def import_openvino() -> Any:  # noqa: ANN401
@@ -36,7 +41,17 @@ def converted(model: Model, form: str) -> Path:
     make = {"openvino": _to_openvino, "onnx": _to_onnx}[form]
     name = {"openvino": "model.xml", "onnx": "model.onnx"}[form]
     folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-{form}-{FORM}"
-    return _keep(folder, lambda new: make(model, new)) / name
+
+    def convert(new: Path) -> None:
+        try:
+            with _quietly():
+                make(model, new)
+        except Exception as error:  # converters raise anything
+            if isinstance(error, VSGraphError):
+                raise
+            raise ConversionError(f"{model.name} cannot be converted to {form}: {error}") from error
+
+    return _keep(folder, convert) / name
 
 
 def _keep(folder: Path, make: Callable[[Path], None]) -> Path:
@@ -85,15 +100,33 @@ def _quietly() -> Iterator[None]:
 
 
 def _to_openvino(model: Model, folder: Path) -> None:
-    """Trace the module and save it, weights in fp32."""
+    """Trace the module and save it, weights in fp32; refuse it if it computes something else."""
     ov = import_openvino()
     import torch
 
+    module = _built(model)
     example = tuple(torch.from_numpy(array) for array in model.example())
-    with _quietly(), torch.inference_mode():
-        network = ov.convert_model(_built(model), example_input=example)
+    with torch.inference_mode():
+        network = ov.convert_model(module, example_input=example)
         network.reshape({i: _free_shape(array) for i, array in enumerate(model.example())})
         ov.save_model(network, folder / "model.xml", compress_to_fp16=False)
+        others = _other_inputs(model)
+        expected = module(*(torch.from_numpy(array) for array in others))
+    first = (expected[0] if isinstance(expected, tuple) else expected).numpy()
+    found = ov.Core().compile_model(network, "CPU")(list(others))[0]
+    if _mean_cosine(first, found) < AGREE:
+        raise ConversionError(f"{model.name} computes something else in OpenVINO than in torch")
+
+
+def _other_inputs(model: Model) -> Arrays:
+    """Return inputs of another length than the example, to see that it is not built in."""
+    random = np.random.default_rng(0)
+    return tuple(
+        random.integers(0, 256, (3, *array.shape[1:]), np.uint8)
+        if array.ndim > 2
+        else np.full((3, array.shape[1] - 3), array[0, 0])
+        for array in model.example()
+    )
 
 
 def _free_shape(array: NDArray[Any]) -> list[int]:
@@ -111,7 +144,7 @@ def _to_onnx(model: Model, folder: Path) -> None:
         dict.fromkeys(range(1 if array.ndim > 2 else array.ndim), torch.export.Dim.DYNAMIC)
         for array in model.example()
     ]
-    with _quietly(), torch.inference_mode():
+    with torch.inference_mode():
         torch.onnx.export(
             _built(model), example, str(folder / "model.onnx"), dynamo=True, verbose=False,
             input_names=list(model.input_names), output_names=list(model.output_names),
@@ -165,10 +198,14 @@ def _quantize(path: Path, samples: Sequence[Arrays], folder: Path) -> None:
 
 
 def _agreement(path: Path, small: Path, samples: Sequence[Arrays]) -> float:
-    """Return the mean cosine of the first output's rows, centered, of two forms of a model."""
+    """Return the mean cosine of the first output's rows of two forms of a model."""
     core = import_openvino().Core()
     whole, reduced = (core.compile_model(core.read_model(one), "CPU") for one in (path, small))
     pairs = [(whole(list(one))[0], reduced(list(one))[0]) for one in samples]
-    a, b = (np.concatenate([pair[i] for pair in pairs]).astype(np.float64) for i in (0, 1))
+    return _mean_cosine(*(np.concatenate([pair[i] for pair in pairs]) for i in (0, 1)))
+
+
+def _mean_cosine(one: NDArray[Any], other: NDArray[Any]) -> float:
+    a, b = (array.reshape(len(array), -1).astype(np.float64) for array in (one, other))
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return float(((a * b).sum(axis=1) / np.maximum(lengths, 1e-12)).mean())

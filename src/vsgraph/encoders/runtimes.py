@@ -4,6 +4,7 @@ The same model gives the same vectors on each within `TOLERANCE`, as the cosine 
 """
 
 import platform
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
@@ -13,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.blocks import n_threads
-from vsgraph.encoders.conversion import converted, import_openvino, int8_model
+from vsgraph.encoders.conversion import ConversionError, converted, import_openvino, int8_model
 from vsgraph.encoders.models import Arrays, Model, has, hash_files, hash_words, need
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, VSGraphWarning
 
 RUNTIMES = ("auto", "openvino", "onnxruntime", "torch")
 PRECISIONS = ("auto", "fp32", "bf16", "int8")
@@ -60,7 +61,8 @@ def open_model(
         What to run.
     runtime : str
         ``openvino``, ``onnxruntime``, ``torch``, or the best that is there: torch on a GPU, else
-        OpenVINO, else ONNX Runtime, else torch.
+        OpenVINO, else ONNX Runtime, else torch; torch too where a model cannot be converted or the
+        converted one computes something else, with a warning.
     precision : str
         ``fp32``, ``bf16``, ``int8``, or what the processor is best at without loss: bf16 where it
         computes in it, else fp32. int8 is never chosen by itself.
@@ -69,10 +71,19 @@ def open_model(
     """
     _refuse_unknown("runtime", runtime, RUNTIMES)
     _refuse_unknown("precision", precision, PRECISIONS)
-    chosen = choose_runtime(model) if runtime == "auto" else runtime
-    if chosen == "torch":
+    if runtime != "auto":
+        return _open_on(runtime, model, precision, samples)
+    try:
+        return _open_on(choose_runtime(model), model, precision, samples)
+    except ConversionError as error:
+        warnings.warn(f"{error}; torch runs it, slower", VSGraphWarning, stacklevel=3)
         return TorchRunner(model, precision)
-    if chosen == "openvino":
+
+
+def _open_on(runtime: str, model: Model, precision: str, samples: Sequence[Arrays]) -> Runner:
+    if runtime == "torch":
+        return TorchRunner(model, precision)
+    if runtime == "openvino":
         return OpenVinoRunner(model, precision, samples)
     return OnnxRunner(model, precision)
 

@@ -18,7 +18,7 @@ DEFAULT = "minilm"
 LONG = ("truncate", "chunk")
 MOST_CHUNKS = 8
 CHARACTERS = 12  # at most so many a token are looked at: keeps endless texts out
-BATCH_TOKENS = 2048
+BATCH_TOKENS = 1024
 VOCABULARIES = ("vocab.txt", "vocab.json", "spiece.model", "tokenizer.model",
                 "sentencepiece.bpe.model")  # fmt: skip
 POOLINGS = ("cls", "mean", "max", "lasttoken")
