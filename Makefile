@@ -7,12 +7,17 @@ DEV    := $(VENV)/.dev
 DATA   ?= $(or $(VSGRAPH_COCO_WEB),../shared/data/coco-web)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check fix bench labels
+.PHONY: help install browser demo test check fix bench labels
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
 install: $(DEV) ## Make .venv: the package, editable, with every tool of development
+
+browser: ## Debian's chromium, to test the report in, where it may be installed (otherwise those tests are skipped)
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  { apt-get install -qq -y chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y chromium >/dev/null; }; }; } || \
+	  echo 'chromium is not installed and cannot be: its tests are skipped'
 
 demo: $(BASE) ## Correct a small made-up crawl and leave a report to open
 	$(BIN)/vsgraph demo --out demo-run --overwrite
