@@ -288,7 +288,7 @@ def test_no_text_of_a_crawl_becomes_a_tag(hostile):
         assert links.tags.count("script") == (2 if page.name == "index.html" else 0)
         assert not links.inline
         assert not [a for a in links.addresses if re.match(r"[a-z]+:|//|x$", a)]
-        assert "49" not in re.findall(r"\{\{ 7 \* 7 \}\}|\b49\b(?=\{)", page.read_text())
+    assert "{{ 7 * 7 }}" in (hostile / "classes" / "0003.html").read_text()
 
 
 def test_pages_of_classes_have_safe_names(hostile):
@@ -442,7 +442,7 @@ def test_a_thousand_classes_stay_below_fifty_megabytes(tmp_path):
 def test_no_number_of_pages_asks_for_too_many_pictures(n_pages):
     a = Amounts.of(n_pages)
     each = a.anchors + a.senses * a.in_sense + 2 * a.moves * a.in_move + 3 * a.listed
-    assert n_pages * each <= 14_500
+    assert n_pages * each <= 13_500
 
 
 def test_beyond_a_thousand_classes_the_noisiest_have_pages(tmp_path, monkeypatch):
@@ -498,7 +498,6 @@ def test_senses_of_a_class_are_found_with_their_words(two_senses, corrected, tmp
     page = (tmp_path / "out" / "classes" / "0000-ant.html").read_text()
     heads = re.findall(r'<h3 id="sense-\d+">\d+\. (.*?)</h3>', page)
     assert {"fruit, juice", "paint, wall"} <= set(heads)
-    assert "the organ" not in page
 
 
 def test_words_of_the_label_and_common_ones_are_not_typical():
@@ -523,13 +522,13 @@ def test_neighbors_stay_together_on_the_map():
     random = np.random.default_rng(0)
     centers = random.normal(size=(8, 20))
     kinds = np.arange(400) % 8
-    places = embed(centers[kinds] + 0.3 * random.normal(size=(400, 20)))
+    vectors = centers[kinds] + 0.3 * random.normal(size=(400, 20))
+    places = embed(vectors)
     apart = np.linalg.norm(places[:, None] - places[None], axis=2)
     np.fill_diagonal(apart, np.inf)
     nearest = np.argsort(apart, axis=1)[:, :5]
     assert (kinds[nearest] == kinds[:, None]).mean() > 0.99
-    again = embed(centers[kinds] + 0.3 * np.random.default_rng(0).normal(size=(400, 20)))
-    assert again.shape == places.shape
+    np.testing.assert_array_equal(embed(vectors), places)
 
 
 def test_few_points_lie_on_their_axes_and_images_without_features_are_left_out():
