@@ -7,17 +7,22 @@ DEV    := $(VENV)/.dev
 DATA   ?= $(or $(VSGRAPH_COCO_WEB),../shared/data/coco-web)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check fix bench labels
+.PHONY: help install browser demo test check fix bench labels
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
 install: $(DEV) ## Make .venv: the package, editable, with every tool of development
 
+browser: ## Debian's chromium, to test the report in, where it may be installed (otherwise those tests are skipped)
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  { apt-get install -qq -y chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y chromium >/dev/null; }; }; } || \
+	  echo 'chromium is not installed and cannot be: its tests are skipped'
+
 demo: $(BASE) ## Correct a small made-up crawl and leave a report to open
 	$(BIN)/vsgraph demo --out demo-run --overwrite
 
-test: check ## Every check and the whole test suite, with coverage
+test: check browser ## Every check and the whole test suite, with coverage
 	$(BIN)/pytest
 
 check: $(DEV) ## Style, types, layers and spelling, without the tests
@@ -44,7 +49,7 @@ $(VENV)/bin/python:
 	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
 
 $(BASE): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e .
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[encoders,scale]'
 	touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python

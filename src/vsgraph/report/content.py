@@ -29,6 +29,8 @@ class Amounts:
     anchors, senses, in_sense, moves, in_move, listed : int
         Anchors; senses and pictures of each; other classes that images left for or came from and
         pictures of each; pictures in the lists of most and least certain and of rejected images.
+    points : int
+        Images on the map.
     """
 
     anchors: int
@@ -37,19 +39,20 @@ class Amounts:
     moves: int
     in_move: int
     listed: int
+    points: int = 5000
 
     @classmethod
     def of(cls, n_pages: int) -> "Amounts":
         """Return what some 12,000 pictures allow.
 
         >>> Amounts.of(1000)
-        Amounts(anchors=2, senses=4, in_sense=1, moves=2, in_move=1, listed=1)
+        Amounts(anchors=2, senses=4, in_sense=1, moves=2, in_move=1, listed=1, points=3000)
         """
         if n_pages <= 100:
             return cls(anchors=12, senses=6, in_sense=8, moves=4, in_move=6, listed=8)
         if n_pages <= 300:
             return cls(anchors=5, senses=5, in_sense=3, moves=2, in_move=2, listed=3)
-        return cls(anchors=2, senses=4, in_sense=1, moves=2, in_move=1, listed=1)
+        return cls(anchors=2, senses=4, in_sense=1, moves=2, in_move=1, listed=1, points=3000)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from vsgraph.errors import InputError
 from vsgraph.report.embedding import FEWEST, embed
 from vsgraph.report.tallies import Labels, Rows, first_classes
 
-MOST_POINTS = 5000
 LONGEST_TITLE = 90
 GRID = 9999
 
@@ -44,7 +43,7 @@ class CrawlMap:
         return len(self.rows) > 0
 
 
-def draw_map(features: ArrayLike | None, *, n_images: int, most: int = MOST_POINTS) -> CrawlMap:
+def draw_map(features: ArrayLike | None, *, n_images: int, most: int = 5000) -> CrawlMap:
     """Place a sample of images on a plane.
 
     Parameters

@@ -15,7 +15,7 @@ MOST_WORDS = 6
 SHORTEST = 3
 SUREST = 1.5
 LEAST_COSINE = 0.1
-OWN_LEAD = 1.5
+OWN_LEAD = 1.2
 WORDS_TRIED = 3
 MOST_KINDS = 20
 
@@ -96,7 +96,7 @@ class SenseFinder:
     label : str
         The class.
     wnid : str or None
-        Its own sense where it is known; it is ahead of others by a half.
+        Its own sense where it is known; it is ahead of others by a fifth.
     texts : sequence of collections of str
         The words of each of the class's images: they say how rare a word is.
     wordnet : WordNet

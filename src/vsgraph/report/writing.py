@@ -22,7 +22,7 @@ from vsgraph.report.tallies import Tally
 from vsgraph.report.thumbnails import write_pictures
 from vsgraph.storage import RECORD, REPORT, new_folder, refuse_taken
 
-PICTURE_BYTES = 28 * 10**6
+PICTURE_BYTES = 22 * 10**6
 MOST_LISTED = 5000
 
 
@@ -68,9 +68,10 @@ def write_report(
     _refuse_other(crawl, correction)
     if folder.exists() and crawl.root.resolve().is_relative_to(folder.resolve()):
         raise InputError(f"{folder} holds the crawl itself; choose another folder")
-    drawn = draw_map(features, n_images=len(crawl))
     n_pages = min(MOST_PAGES, len(crawl.class_names))
-    gatherer = Gatherer(crawl, correction, list(meanings), Amounts.of(n_pages))
+    amounts = Amounts.of(n_pages)
+    drawn = draw_map(features, n_images=len(crawl), most=amounts.points)
+    gatherer = Gatherer(crawl, correction, list(meanings), amounts)
     ranked = sorted(gatherer.labels.tallies(), key=lambda tally: (-tally.changed, tally.number))
     contents = [
         gatherer.gather(tally) for tally in _bar(ranked[:n_pages], "senses of classes", progress)
