@@ -9,6 +9,7 @@ from test_image_encoders import blobs, jpeg
 from test_vector_store import crawl_of
 from vsgraph.cli import main
 from vsgraph.encoders import Embedding, embed_crawl
+from vsgraph.errors import InputError, VSGraphWarning
 
 
 @pytest.fixture
@@ -54,3 +55,15 @@ def test_int8_and_lsa_learn_from_the_crawl_itself(crawl, tmp_path, model_cache, 
     assert made.text_encoder.name == "lsa"
     assert made.images.vectors.dtype == made.texts.vectors.dtype == np.float32
     assert len(made.texts.vectors) == 70
+
+
+def test_vectors_of_another_list_of_images_are_not_replaced_silently(crawl, tmp_path, model_cache):
+    embed_crawl(crawl.take(slice(4, 70)), tmp_path / "out", texts="lsa")
+    with pytest.warns(VSGraphWarning, match="held vectors of another list of images"):
+        embed_crawl(crawl.take(slice(69, 3, -1)), tmp_path / "out", texts="lsa", overwrite=True)
+
+
+def test_a_file_in_the_way_is_refused(crawl, tmp_path):
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(InputError, match="is a file; choose the name of a folder"):
+        embed_crawl(crawl, tmp_path / "out")

@@ -3,6 +3,7 @@
 import array
 import dataclasses
 import functools
+import inspect
 import re
 import unicodedata
 from collections import defaultdict
@@ -35,6 +36,7 @@ under until up upon us very via was wasn't we we've well were weren't what whate
 whether which while who whom whose why will with within without won't would wouldn't yes yet you
 you're you've your yours yourself
 """
+NO_SPREAD = 1e-6  # a direction in which texts vary by less than this part of the most is none
 STOP_WORDS = frozenset([*COMMON.split(), *COMMON.replace("'", "").split()])
 APOSTROPHES = "'\u2019\u02bc"
 POSSESSIVE = re.compile(rf"[{APOSTROPHES}]s\b", re.IGNORECASE)
@@ -239,15 +241,19 @@ def _table(
 
 
 def _main_axes(weighted: csr_array, n_dims: int) -> Floats:
-    """Return the directions with the largest singular values, the same at every run."""
+    """Return the directions in which texts vary most, at most `n_dims`, the same at every run."""
     most = min(weighted.shape) - 1
     if not 1 <= n_dims <= most:
         raise InputError(
             f"n_dims must lie between 1 and {most} here, below the number of texts and of words "
             f"{weighted.shape}; got {n_dims}"
         )
-    start = np.random.default_rng(0).normal(size=most + 1).astype(np.float32)
-    _, values, axes = svds(weighted, n_dims, v0=start, return_singular_vectors="vh")
-    axes = axes[np.argsort(-values)]
+    start = np.random.default_rng(0).normal(size=most + 1)
+    seed = {"rng" if "rng" in inspect.signature(svds).parameters else "random_state": 0}
+    table = weighted.astype(np.float64)
+    _, values, axes = svds(table, n_dims, v0=start, return_singular_vectors="vh", **seed)
+    order = np.argsort(-values)
+    axes = axes[order[values[order] > NO_SPREAD * values.max()]]
     largest = np.abs(axes).argmax(axis=1)
-    return (axes * np.sign(axes[np.arange(n_dims), largest])[:, None]).T
+    signed = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
+    return signed.T.astype(np.float32)

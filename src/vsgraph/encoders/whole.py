@@ -1,5 +1,6 @@
 """A whole crawl to vectors: pictures, texts, and the list of what was wrong."""
 
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from vsgraph.encoders.pictures import PictureError, read_picture
 from vsgraph.encoders.pipeline import embed_images, embed_texts
 from vsgraph.encoders.protocol import ImageEncoder, Pixels, TextEncoder
 from vsgraph.encoders.text import text_encoder
+from vsgraph.errors import VSGraphWarning
+from vsgraph.storage import RECORD, refuse_file
 
 SAMPLES = 512
 
@@ -58,9 +61,11 @@ def embed_crawl(
         See :func:`embed_images`.
     """
     root = Path(folder)
+    refuse_file(root)
     root.mkdir(parents=True, exist_ok=True)
     by_image = open_image_encoder(crawl, images, runtime, precision)
     by_text = open_text_encoder(crawl, texts, long_texts, runtime, precision)
+    before = _digest(root / "images")
     keep = {"dtype": dtype, "overwrite": overwrite, "progress": progress}
     found = Embedded(
         embed_images(crawl, by_image, root / "images", **keep),  # type: ignore[arg-type]
@@ -69,7 +74,19 @@ def embed_crawl(
         by_text,
     )
     crawl.problems.save(root / "problems.tsv")
+    if before not in {None, found.images.record["digest"]}:
+        warnings.warn(
+            f"{root} held vectors of another list of images, or of files that changed since; they "
+            "were replaced, so arrays made beside them fit no more",
+            VSGraphWarning,
+            stacklevel=2,
+        )
     return found
+
+
+def _digest(folder: Path) -> str | None:
+    """Return which pictures a folder holds vectors of."""
+    return Embedding.load(folder).record["digest"] if (folder / RECORD).exists() else None
 
 
 def _spread(n_rows: int) -> list[int]:
