@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import vsgraph
 from coco_web import blind_rows, load_vectors, main, text_rows
 from coco_web_data import read_coco_web, web_like
 
@@ -70,3 +71,14 @@ def test_the_command_prints_every_part(vectors, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     for part in ("Without text", "captions as they are", "web-like text, seed 0", "Multi-label"):
         assert part in page.read_text()
+
+
+def test_the_linear_probe_stands_in_for_a_classifier(data, vectors):
+    probe = vsgraph.linear_probe(vectors.features, data.web_labels, n_classes=len(data.class_names))
+    given = (vectors.features, vectors.text, vectors.meaning, data.web_labels)
+    without, ours, theirs = (
+        np.array(data.right(vsgraph.correct(*given, cnn).final_probs.argmax(axis=1)))
+        for cnn in (None, probe, vectors.cnn_out_of_fold)
+    )
+    assert (ours >= without - 0.01).all()
+    assert (ours >= theirs - 0.01).all()
