@@ -35,6 +35,7 @@ def test_the_demo_corrects_a_crawl_and_leaves_a_page(demo):
     page = demo.report.read_text()
     assert "drumstick" in page
     assert len(list(demo.report.parent.glob("classes/*.html"))) == 7
+    assert len(list(demo.report.parent.glob("pictures/*.jpg"))) == len(demo.correction)
     assert not re.search(r"https?://|\bon\w+=", page)
 
 
