@@ -339,6 +339,11 @@ def test_what_cannot_be_read_has_no_small_picture(raw):
     assert small_jpeg(raw, side=128, quality=75) == b""
 
 
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "MPO"])
+def test_the_formats_of_the_web_are_read(kind):
+    assert made_small(saved(Image.new("RGB", (300, 150), "red"), kind)).size == (128, 64)
+
+
 def test_odd_pictures_are_made_plain():
     cmyk = made_small(saved(Image.new("CMYK", (300, 200), (0, 255, 255, 0)), "JPEG"))
     assert (cmyk.mode, cmyk.size) == ("RGB", (128, 85))
@@ -371,7 +376,8 @@ def test_small_pictures_fit_into_what_they_are_given(corrected, tmp_path):
         sizes.append(sum(path.stat().st_size for path in (tmp_path / str(most)).iterdir()))
     assert sizes[1] <= 40 * 4000 < sizes[0]
     assert sizes[2] < sizes[1]
-    assert Image.open(tmp_path / "10" / "0.jpg").size == (thumbnails.STEPS[-1][0],) * 2
+    with Image.open(tmp_path / "10" / "0.jpg") as smallest:
+        assert smallest.size == (thumbnails.STEPS[-1][0],) * 2
 
 
 # ------------------------------------------------------------------ size

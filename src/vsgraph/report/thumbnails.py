@@ -1,5 +1,6 @@
 """Small pictures for the report: each written once, however hostile the file it is made from."""
 
+import functools
 import io
 import warnings
 from pathlib import Path
@@ -13,7 +14,7 @@ from vsgraph.crawls.record import Crawl
 from vsgraph.report.senses import spread
 from vsgraph.report.tallies import Rows
 
-FORMATS = ("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF")
+FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF")
 STEPS = ((128, 75), (128, 65), (112, 60), (96, 55), (80, 50), (64, 45))
 SAMPLE = 64
 MOST_DECODED = 5 * 10**7
@@ -84,7 +85,7 @@ def small_jpeg(raw: bytes, *, side: int, quality: int) -> bytes:
     from PIL import Image, ImageOps
 
     try:
-        with Image.open(io.BytesIO(raw), formats=FORMATS) as image:
+        with Image.open(io.BytesIO(raw), formats=_formats()) as image:
             if image.width * image.height > MOST_PIXELS:
                 return b""
             image.draft("RGB", (2 * side, 2 * side))
@@ -97,6 +98,15 @@ def small_jpeg(raw: bytes, *, side: int, quality: int) -> bytes:
     except Exception:  # noqa: BLE001  decoders raise anything on hostile files
         return b""
     return buffer.getvalue()
+
+
+@functools.cache
+def _formats() -> tuple[str, ...]:
+    """Return the formats that may be decoded and that this Pillow knows."""
+    from PIL import Image
+
+    Image.init()
+    return tuple(name for name in FORMATS if name in Image.OPEN)
 
 
 def _on_paper(image: Any) -> Any:  # noqa: ANN401

@@ -83,9 +83,8 @@ def typical_words(
 
 def _log_odds(count: int, n: int, other: int, n_others: int) -> float:
     """Return how much likelier a word is here than there, over its standard error."""
-    a, b = count + 0.5, other + 0.5
-    odds = math.log(a / (n - count + 0.5)) - math.log(b / (n_others - other + 0.5))
-    return odds / math.sqrt(1 / a + 1 / b)
+    a, b, c, d = (x + 0.5 for x in (count, n - count, other, n_others - other))
+    return math.log(a * d / (b * c)) / math.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
 
 
 class SenseFinder:
