@@ -40,7 +40,7 @@ def test_the_demo_corrects_a_crawl_and_leaves_a_page(demo):
 
 
 def test_the_demo_leaves_its_crawl_as_files(demo):
-    again = read_crawl(demo.run.path.parent / "crawl" / "crawl.jsonl")
+    again = read_crawl(demo.run.path.parent / "crawl")
     assert len(again) == len(demo.run.correction) == 1001
     assert again.class_names == demo.run.correction.class_names
     assert not again.problems.counts

@@ -1,6 +1,7 @@
 """Promises about the source and the documents themselves."""
 
 import ast
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import vsgraph
+from vsgraph.made_up import make_crawl, write_crawl
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src" / "vsgraph").rglob("*.py"))
@@ -91,8 +93,9 @@ def test_every_setting_is_explained():
         assert re.search(rf"\b{field.name}\b", doc), field.name
 
 
-def test_python_in_the_readme_runs(tmp_path, monkeypatch, recwarn):
+def test_python_in_the_readme_runs(tmp_path, monkeypatch, recwarn, model_cache):
     monkeypatch.chdir(tmp_path)
+    write_crawl(make_crawl(per_class=12), tmp_path / "my-crawl")
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert blocks
     scope = {}
@@ -128,3 +131,10 @@ def test_the_results_in_the_readme_are_those_of_the_command():
     assert len(figures) >= 10
     for figure in figures:
         assert figure in made, figure
+
+
+def test_the_page_on_the_command_line_is_that_of_the_commands():
+    spec = importlib.util.spec_from_file_location("cli_page", ROOT / "docs" / "cli.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "cli.md").read_text() == module.page(), "run python docs/cli.py"

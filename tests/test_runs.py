@@ -202,7 +202,7 @@ def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
 
 def test_the_truth_may_come_from_a_table(finished, crawl, tmp_path):
     rows = [json.loads(line) for line in crawl.read_text().splitlines()][:40]
-    lines = ["path,truth", *(f"{row['path']},{row['truth']}" for row in rows)]
+    lines = ["path,truth", *(f"{row['file_name']},{row['truth']}" for row in rows)]
     table = put(tmp_path / "truth.csv", "\n".join(lines))
     judged = CliRunner().invoke(main, ["evaluate", str(finished), "--truth", str(table), "--json"])
     other = put(tmp_path / "other.csv", "path,truth\nelsewhere.jpg,bat\n")

@@ -186,15 +186,15 @@ def write_crawl(crawl: MadeUpCrawl, folder: Path) -> Path:
         large.save(folder / path, quality=90)
         words = crawl.titles[row].split()
         lines.append(json.dumps({
-            "path": path, "query": names[crawl.web_labels[row]], "title": " ".join(words[:3]),
+            "file_name": path, "query": names[crawl.web_labels[row]], "title": " ".join(words[:3]),
             "tags": words[3:], "truth": names[crawl.truth[row]],
         }))  # fmt: skip
-    (folder / "crawl.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "metadata.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     with (folder / "meanings.csv").open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(["class", "description"])
         table.writerows(zip(crawl.class_names, crawl.descriptions, strict=True))
-    return folder / "crawl.jsonl"
+    return folder / "metadata.jsonl"
 
 
 def _spoil(

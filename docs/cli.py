@@ -1,0 +1,37 @@
+"""Write docs/cli.md from the commands' own help: ``python docs/cli.py``."""
+
+from pathlib import Path
+
+import click
+
+from vsgraph.cli import main
+
+TOP = """\
+# The command line
+
+Made from the commands' own help by `python docs/cli.py`; a test compares the two.
+
+Exit codes: 0 done; 1 an error that is told in one line (wrong input, a missing extra, too little
+room); 2 wrong options; 130 stopped by Ctrl-C. Anything else is a bug and shows where it happened.
+Results go to the standard output; warnings, bars and errors to the standard error; bars are
+shown on a terminal only. `inspect`, `evaluate` and `compare` take `--json`.
+
+Completion: `eval "$(_VSGRAPH_COMPLETE=bash_source vsgraph)"` (or `zsh_source`, `fish_source`).
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    parts = [TOP]
+    for name in sorted(main.commands):
+        context = click.Context(
+            main.commands[name], info_name=f"vsgraph {name}", terminal_width=90,
+            help_option_names=["-h", "--help"],
+        )  # fmt: skip
+        text = main.commands[name].get_help(context)
+        parts.append(f"\n## vsgraph {name}\n\n```\n{text}\n```\n")
+    return "".join(parts)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "cli.md").write_text(page(), encoding="utf-8")
