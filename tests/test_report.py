@@ -100,7 +100,7 @@ def test_the_first_page_counts_and_ranks(report, corrected):
     shares = [float(share) for share in re.findall(r'data-value="([\d.]+)"', page)]
     assert len(shares) == 4
     assert shares == sorted(shares, reverse=True)
-    assert "1 missing image: images/none.jpg" in page
+    assert "1 x missing image: images/none.jpg" in page
     assert "anchors_per_class" in page
     assert "1 of the 240 pictures chosen for this report cannot be read" in page
 
