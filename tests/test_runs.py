@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 import vsgraph
 from pictures import put
@@ -265,3 +266,38 @@ def test_a_run_killed_at_every_stage_ends_as_one_that_was_not(crawl, tmp_path, m
     np.testing.assert_array_equal(one.final_probs.values, two.final_probs.values)
     left = [p.name for p in (tmp_path / "killed").iterdir() if p.name.startswith(".")]
     assert left == [".lock"]
+
+
+# hostile
+
+
+def test_a_crawl_with_hostile_files_is_corrected_all_the_same(tmp_path, model_cache):
+    table = write_crawl(make_crawl(per_class=15), tmp_path / "crawl")
+    root = table.parent
+    put(tmp_path / "secret.jpg")
+    Image.new("1", (30_000, 30_000)).save(root / "bomb.png")
+    put(root / "page.jpg", "<html>not found</html>")
+    put(root / "cut.jpg", (root / "images" / "0000.jpg").read_bytes()[:700])
+    put(root / "empty.jpg", b"")
+    (root / "out.jpg").symlink_to(tmp_path / "secret.jpg")
+    names = ["bomb.png", "page.jpg", "cut.jpg", "empty.jpg", "out.jpg", "gone.jpg", "../secret.jpg"]
+    title = "<script>alert(1)</script><img src=x onerror=alert(2)> bat & cave"
+    rows = [{"file_name": name, "query": "bat", "title": title} for name in names]
+    with table.open("a") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+        file.write('{"broken\n')
+
+    made = run(root, tmp_path / "run", settings=FEW, choices=Choices(text_encoder="lsa"))
+
+    assert len(made.correction) == 105 + 6
+    assert made.record["stages"]["crawl"]["problems"] == {
+        "broken line": 1,
+        "image path leads out of the folder": 1,
+    }
+    told = made.record["stages"]["pictures"]["problems"]
+    assert told == {"not a picture": 1, "picture broken": 1, "picture missing or empty": 3,
+                    "picture too large": 1}  # fmt: skip
+    assert not np.asarray(made.features[105:]).any()
+    assert made.crawl.texts(slice(105, 106)) == ["bat & cave"]
+    pages = "".join(page.read_text() for page in made.page.parent.rglob("*.html"))
+    assert "onerror" not in pages
