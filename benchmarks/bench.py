@@ -165,7 +165,7 @@ def measure_networks(book: Book) -> None:
         small, large = crawl(50_000, 512, 100), crawl(500_000, 2048, 500)
         book.measure("network 50k, 5000", "networks.py", small, 5000)
         book.measure("network 50k, 50000", "networks.py", small, 50_000)
-        book.measure("network 500k, 5000", "networks.py", large, 5000)
+        book.measure("network 500k, 1000", "networks.py", large, 1000)
 
 
 def measure_whole(book: Book) -> None:
