@@ -249,6 +249,17 @@ def test_a_class_without_images_anchors_or_words_has_a_page(corrected, tmp_path)
     assert "3 classes have no anchors" in made.read_text()
 
 
+def test_a_rejected_image_has_no_probability(tmp_path):
+    made = make_large(2, 40)
+    crawl = make_large_crawl(tmp_path / "crawl", made)
+    write_report(tmp_path / "out", crawl, made, heading="x")
+    cards = (tmp_path / "out" / "classes").glob("*.html")
+    parts = [part for page in cards for part in page.read_text().split('<li class="card ')[1:]]
+    assert {part.startswith("rejected") for part in parts} == {True, False}
+    for part in parts:
+        assert ('class="sure"' in part) != part.startswith("rejected")
+
+
 # ------------------------------------------------------------------ hostile crawls
 
 EVIL = (

@@ -28,7 +28,7 @@ class Card:
     before, after : str
         Its labels; `after` is empty if it was rejected.
     confidence : float
-        Of the final label.
+        Of the final label; not shown where there is none.
     text : str
         What came with it, cut.
     reason : str

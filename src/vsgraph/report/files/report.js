@@ -215,7 +215,7 @@ const byId = (id) => document.getElementById(id);
     const image = tip.querySelector("img");
     image.src = data.picture[i] ? `pictures/${data.row[i]}.jpg` : "files/no-picture.svg";
     image.alt = data.picture[i] ? data.title[i] : "picture that cannot be read";
-    tip.querySelector(".tip-labels").textContent = (web === final ? `✓ ${web}` : `${web} → ${final}`) + ` (${(data.sure[i] / 100).toFixed(2)})`;
+    tip.querySelector(".tip-labels").textContent = (web === final ? `✓ ${web}` : `${web} → ${final}`) + (data.final[i] < 0 ? "" : ` (${(data.sure[i] / 100).toFixed(2)})`);
     tip.querySelector(".tip-title").textContent = data.title[i] || "(no text)";
     const page = data.pages[data.web[i]], link = tip.querySelector("a");
     link.hidden = !page;
