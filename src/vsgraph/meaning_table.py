@@ -3,13 +3,13 @@
 import csv
 import dataclasses
 import difflib
-import os
-import tempfile
+import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vsgraph.errors import InputError
 from vsgraph.meanings import Meaning, candidate_senses, refuse_alike
+from vsgraph.storage import write_whole
 from vsgraph.wordnet import WordNet
 
 COLUMNS = ("class", "chosen", "wnid", "match", "description")
@@ -24,6 +24,7 @@ def write_meanings(
 ) -> None:
     """Write meanings as CSV, in the order given: class, chosen, wnid, match, description.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "meanings.csv"
     ...     write_meanings(path, [Meaning("crane", None, "a wading bird", chosen=True)])
@@ -34,16 +35,11 @@ def write_meanings(
     path = Path(path)
     refuse_table(path, overwrite=overwrite)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(COLUMNS)
-            table.writerows(_fields(meaning) for meaning in meanings)
-        Path(unfinished).chmod(0o644)
-        Path(unfinished).replace(path)
-    finally:
-        Path(unfinished).unlink(missing_ok=True)
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    table.writerows(_fields(meaning) for meaning in meanings)
+    write_whole(path, text.getvalue())
 
 
 def refuse_table(path: Path, *, overwrite: bool) -> None:

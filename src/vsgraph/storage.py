@@ -1,6 +1,7 @@
 """Folders of arrays that appear whole or not at all."""
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -110,3 +111,17 @@ def open_array(path: Path) -> NDArray[Any]:
         array.close()
         raise InputError(f"{path} is an archive of arrays; give a .npy file for each")
     return array
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that appears complete or not at all."""
+    handle, unfinished = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(unfinished).chmod(0o644)
+        Path(unfinished).replace(path)
+    finally:
+        Path(unfinished).unlink(missing_ok=True)

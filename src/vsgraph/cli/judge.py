@@ -13,7 +13,7 @@ from vsgraph.comparison import compare
 from vsgraph.errors import InputError
 from vsgraph.evaluation import evaluate
 from vsgraph.runs import Run
-from vsgraph.runs.folder import write_whole
+from vsgraph.storage import write_whole
 from vsgraph.sweep_table import SweepTable
 from vsgraph.sweeping import sweep
 

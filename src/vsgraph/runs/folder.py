@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 import platform
 import shutil
 import tempfile
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 import vsgraph
 from vsgraph.errors import InputError
+from vsgraph.storage import write_whole
 
 RECORD = "run.json"
 FORMAT = "vsgraph-run-1"
@@ -35,20 +35,6 @@ def key_of(*parts: object) -> str:
     """
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that appears complete or not at all."""
-    handle, unfinished = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(unfinished).chmod(0o644)
-        Path(unfinished).replace(path)
-    finally:
-        Path(unfinished).unlink(missing_ok=True)
 
 
 @dataclasses.dataclass
