@@ -23,7 +23,7 @@ demo: $(BASE) ## Correct a small made-up crawl and leave a report to open
 	$(BIN)/vsgraph demo --out demo-run --overwrite
 
 test: check browser ## Every check and the whole test suite, with coverage
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 check: $(DEV) ## Style, types, layers and spelling, without the tests
 	$(BIN)/ruff check

@@ -128,7 +128,7 @@ def test_what_does_not_fit_is_refused_in_one_line(crawl, tmp_path):
     with pytest.raises(InputError, match="is no run of vsgraph"):
         Run.open(tmp_path / "nowhere")
     with pytest.raises(InputError, match="has no corrected labels yet"):
-        Run.open(tmp_path / "b")
+        Run.open(tmp_path / "a")
     put(tmp_path / "c" / "run.json", '{"format": "x"}')
     with pytest.raises(InputError, match="is not in the format vsgraph-run-1"):
         Run.open(tmp_path / "c")
@@ -136,6 +136,47 @@ def test_what_does_not_fit_is_refused_in_one_line(crawl, tmp_path):
     bad_graph = own_vectors(crawl, graph=tmp_path / "g.npz")
     with pytest.raises(InputError, match="is no sparse matrix"):
         run(crawl, tmp_path / "d", choices=bad_graph)
+
+
+def test_nothing_of_the_users_is_replaced_or_lost_silently(crawl, tmp_path):
+    out = tmp_path / "run"
+    run(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False)
+    table = out / "meanings.csv"
+    table.write_text(table.read_text().replace("nocturnal flying mammal", "flying mouse"))
+    _, lines = told_by(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False,
+                       redo_from="meanings")  # fmt: skip
+    assert "flying mouse" in (out / "meanings-before.csv").read_text()
+    assert "meanings: the former table is kept as meanings-before.csv" in lines
+    other = put(tmp_path / "other.csv", "path,label,title\na.jpg,bat,a bat\n")
+    with pytest.raises(
+        InputError, match=r"is a run of .*; choose another folder, or say redo_from"
+    ):
+        run(other, out)
+    silent = put(tmp_path / "silent.csv", "path,label\na.jpg,bat\n")
+    with pytest.raises(InputError, match="has no text beside any image"):
+        run(silent, tmp_path / "silent")
+
+
+def test_a_crawl_that_is_gone_is_said_so(tmp_path):
+    table = write_crawl(make_crawl(per_class=3), tmp_path / "crawl")
+    made = make_crawl(per_class=3)
+    texts, meanings = text_vectors(made.titles, made.descriptions)
+    order = np.argsort(made.class_names)
+    for name, array in (
+        ("f", picture_features(made.pictures)),
+        ("t", texts),
+        ("l", meanings[order]),
+    ):
+        np.save(tmp_path / f"{name}.npy", array.astype(np.float32))
+    choices = Choices(features=tmp_path / "f.npy", text_embeddings=tmp_path / "t.npy",
+                      label_embeddings=tmp_path / "l.npy", probe=False)  # fmt: skip
+    few = vsgraph.Settings(n_neighbors=2, anchors_per_class=1)
+    run(table, tmp_path / "run", settings=few, choices=choices, with_report=False)
+    table.parent.rename(tmp_path / "moved")
+    for command in (["report"], ["export", "--to", "imagefolder", "-o", str(tmp_path / "out")]):
+        done = CliRunner().invoke(main, [command[0], str(tmp_path / "run"), *command[1:]])
+        assert done.exit_code == 1
+        assert "is gone; put it back" in done.output
 
 
 def test_a_folder_in_use_is_refused(crawl, tmp_path):
@@ -183,6 +224,8 @@ def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
     swept = CliRunner().invoke(main, ["sweep", str(finished), *grid])
     rounds = CliRunner().invoke(main, ["progressive", str(finished), "--rounds", "2"])
     wrong = CliRunner().invoke(main, ["sweep", str(finished), "--grid", "k"])
+    twice = CliRunner().invoke(main, ["sweep", str(finished), "--grid", "k=3", "--grid", "k=4"])
+    taken = CliRunner().invoke(main, ["evaluate", str(finished), "-o", str(tmp_path / "e.md")])
 
     for result in (judged, asked, alike, swept, rounds):
         assert result.exit_code == 0, result.output
@@ -199,6 +242,8 @@ def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
     }
     assert "rounds" in rounds.output
     assert "--grid needs NAME=A,B" in wrong.output
+    assert "names a setting twice" in twice.output
+    assert "e.md exists already" in taken.output
 
 
 def test_the_truth_may_come_from_a_table(finished, crawl, tmp_path):
@@ -243,12 +288,12 @@ def start(crawl, out):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def test_a_run_killed_at_every_stage_ends_as_one_that_was_not(crawl, tmp_path, model_cache):
+def test_a_run_killed_again_and_again_ends_as_one_that_was_not(crawl, tmp_path, model_cache):
     whole = start(crawl, tmp_path / "whole")
     told = whole.communicate()[0]
     assert whole.returncode == 0, told
     dice = random.Random(0)
-    for n_stages in range(1, 9):
+    for n_stages in (1, 2, 3, 5, 7):
         process = start(crawl, tmp_path / "killed")
         begun = (line for line in process.stdout if line.rstrip().endswith(("...", "before")))
         for _ in range(n_stages):

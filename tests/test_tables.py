@@ -256,6 +256,9 @@ def test_a_picture_of_another_name_and_a_folder_without_labels_are_refused(tmp_p
         read_crawl(put(tmp_path / "flat" / "a.jpg").parent)
     with pytest.raises(InputError, match=r"is no crawl itself; give the table, .*c\.csv"):
         read_crawl(put(tmp_path / "lone" / "c.csv", "path,label\na,b\n").parent)
+    put(tmp_path / "both" / "images" / "a.jpg")
+    with pytest.raises(InputError, match=r"holds a table and one folder; give the table, .*c\.csv"):
+        read_crawl(put(tmp_path / "both" / "c.csv", "path,label\nimages/a.jpg,b\n").parent)
     with pytest.raises(InputError, match=r"nowhere is not there"):
         read_crawl(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"format must be one of folder, table"):

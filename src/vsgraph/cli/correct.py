@@ -48,7 +48,7 @@ GIVEN = (
 @click.option("--report/--no-report", default=True, help="Write the report.")
 @click.option("--dry-run", is_flag=True, help="Only say what it would take.")
 @click.option("--anyway", is_flag=True, help="Start even if memory or disk seem too small.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but warnings and errors.")
 @crawl_options
 def correct_command(
     path: Path,

@@ -27,11 +27,20 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @TRUTH
 @SEPARATOR
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Write a Markdown page.")
+@click.option("--overwrite", is_flag=True, help="Replace a page that is there already.")
 @JSON
 def evaluate_command(
-    run: Path, *, truth: Path | None, label_separator: str | None, out: Path | None, as_json: bool
+    run: Path,
+    *,
+    truth: Path | None,
+    label_separator: str | None,
+    out: Path | None,
+    overwrite: bool,
+    as_json: bool,
 ) -> None:
     """Judge the labels of RUN by the truth: before and after, by class, noise found and missed."""
+    if out is not None and out.exists() and not overwrite:
+        raise InputError(f"{out} exists already; choose another name, or say --overwrite")
     found = Run.open(run)
     shown, known = found.truth(truth, label_separator=label_separator)
     judged = evaluate(found.correction, shown, known=known)
@@ -83,6 +92,8 @@ def sweep_command(
 ) -> None:
     """Correct RUN's crawl by every combination of some settings; common stages are made once."""
     grid = dict(map(_read_grid, grids))
+    if len(grid) < len(grids):
+        raise InputError("--grid names a setting twice; give all its values in one, as in k=3,5,7")
     _sweep(Run.open(run), grid, out, measure, truth, label_separator)
 
 

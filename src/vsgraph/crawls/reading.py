@@ -125,9 +125,14 @@ def _recognize_folder(path: Path) -> str:
         return "shards"
     if any(path.glob("*.parquet")):
         return "table"
-    if any(not folder.name.startswith(".") for folder in folders):
-        return "folder"
-    return _refuse(path)
+    shown = [folder for folder in folders if not folder.name.startswith(".")]
+    tables = [entry for entry in path.iterdir() if entry.suffix.lower() in ENDINGS]
+    if tables and len(shown) == 1:
+        raise InputError(
+            f"{path} holds a table and one folder; give the table, {tables[0]}, or say --format "
+            "folder if the folder is a class"
+        )
+    return "folder" if shown else _refuse(path)
 
 
 def _refuse(path: Path) -> str:

@@ -49,7 +49,13 @@ class Run:
     @functools.cached_property
     def crawl(self) -> Crawl:
         """The crawl as it was read."""
-        return load_crawl(self.path / "crawl")
+        crawl = load_crawl(self.path / "crawl")
+        if not crawl.root.exists():
+            raise InputError(
+                f"the crawl's folder {crawl.root} is gone; put it back, or correct it again from "
+                "where it is now"
+            )
+        return crawl
 
     @functools.cached_property
     def correction(self) -> Correction:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vsgraph.correct import correct
 from vsgraph.crawls import Crawl, crawl_digest, read_crawl, save_crawl
+from vsgraph.crawls.inspecting import text_coverage
 from vsgraph.describing import describe_crawl
 from vsgraph.encoders import embed_images, embed_texts
 from vsgraph.encoders.whole import open_image_encoder, open_text_encoder
@@ -26,6 +27,7 @@ from vsgraph.storage import open_array
 from vsgraph.topscores import TopScores
 
 GRAPH_SETTINGS = ("n_neighbors", "neighbor_search", "neighbor_recall")
+FEW = 20  # images; a probe learns nothing from fewer
 Tell = Callable[[str], None]
 
 
@@ -108,7 +110,9 @@ def run(
             if redo_from not in STAGES:
                 raise InputError(f"redo_from must be one of {', '.join(STAGES)}, got {redo_from!r}")
             folder.forget(STAGES[STAGES.index(redo_from) :])
+        _refuse_other_crawl(folder, Path(crawl), redo_from)
         found = read_crawl(crawl, **(reading or {}))
+        _refuse_early(found, choices)
         folder.describe(
             crawl=str(Path(crawl).resolve()),
             reading=dict(reading or {}),
@@ -117,6 +121,27 @@ def run(
         )
         _Runner(folder, found, settings, choices, progress, tell or _silent).all(report=with_report)
     return Run.open(folder.path)
+
+
+def _refuse_other_crawl(folder: RunFolder, crawl: Path, redo_from: str | None) -> None:
+    """Refuse to replace the run of another crawl unasked."""
+    former = folder.record.get("crawl")
+    if former is not None and former != str(crawl.resolve()) and redo_from != STAGES[0]:
+        raise InputError(
+            f"{folder.path} is a run of {former}; choose another folder, or say redo_from "
+            f"(--redo-from {STAGES[0]}) to replace it"
+        )
+
+
+def _refuse_early(crawl: Crawl, choices: Choices) -> None:
+    """Refuse before anything long what could only fail after it."""
+    if choices.text_embeddings is not None and choices.label_embeddings is None:
+        raise InputError("with text_embeddings give label_embeddings of the same encoder, too")
+    if choices.text_embeddings is None and not text_coverage(crawl)["any"]:
+        raise InputError(
+            "the crawl has no text beside any image, and anchors are chosen by text; say which "
+            "columns hold it (--column text=NAME)"
+        )
 
 
 def _load_graph(path: Path) -> Any:  # noqa: ANN401
@@ -251,6 +276,9 @@ class _Runner:
         key = key_of("meanings", self.digest, file_key(given) if given else "found")
 
         def find() -> None:
+            if table.exists():
+                table.replace(table.with_name("meanings-before.csv"))
+                self.tell("meanings: the former table is kept as meanings-before.csv")
             if given is None:
                 write_meanings(table, describe_crawl(self.crawl), overwrite=True)
             else:
@@ -266,8 +294,6 @@ class _Runner:
         own = self.own("label_embeddings", len(self.crawl.class_names))
         if own is not None:
             return own
-        if self.choices.text_embeddings is not None:
-            raise InputError("with text_embeddings give label_embeddings of the same encoder, too")
         words = [meaning.description for meaning in meanings]
         key = key_of("descriptions", self.text_encoder.fingerprint, words)
         path = self.folder.path / "descriptions"
@@ -286,7 +312,7 @@ class _Runner:
         own = self.own("cnn_probs", len(self.crawl))
         if own is not None:
             return own
-        if not self.choices.probe:
+        if not self.choices.probe or len(self.crawl) < FEW:
             return None, "none"
         key = key_of("probe", seen, self.digest, self.settings.kept_scores)
 
