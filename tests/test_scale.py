@@ -103,7 +103,7 @@ def on_disk(tmp_path):
 
 
 def run(options, *more):
-    return CliRunner().invoke(cli.main, ["correct", *map(str, options), *more])
+    return CliRunner().invoke(cli.main, ["correct-arrays", *map(str, options), *more])
 
 
 def test_arrays_on_disk_are_corrected_by_one_command(on_disk, tmp_path):
