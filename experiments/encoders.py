@@ -28,6 +28,7 @@ from vsgraph.encoders import (
     text_encoder,
 )
 from vsgraph.encoders.whole import picture_samples
+from vsgraph.words import clean_text
 
 Array = NDArray[np.floating]
 IMAGES = {
@@ -154,10 +155,6 @@ def long_pages(texts: Sequence[str], others: int = 12) -> list[str]:
 
 def cleaned_table(judge: Judge) -> list[str]:
     """Judge texts as they are and as ``vsgraph.words.clean_text`` leaves them."""
-    try:
-        from vsgraph.words import clean_text
-    except ImportError:
-        return []
     data = judge.data
     meanings = describe(data.wnids)
     cleaned = [clean_text(text) for text in data.texts]
@@ -199,19 +196,23 @@ def put(page: str, name: str, lines: Sequence[str]) -> str:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--every", default=1, show_default=True, help="Use every so many-th photo only.")
 @click.option("--mpnet", type=click.Path(exists=True, path_type=Path), help="Its folder.")
+@click.option("--only", type=click.Choice(["pairs", "long", "cleaned"]), help="One table only.")
 @click.option("--write", type=click.Path(path_type=Path), help="Rewrite the tables of this file.")
-def main(folder: Path, every: int, mpnet: Path | None, write: Path | None) -> None:
+def main(
+    folder: Path, every: int, mpnet: Path | None, only: str | None, write: Path | None
+) -> None:
     """Judge encoders on COCO-Web in FOLDER."""
     data = read_coco_web(folder, every=every)
     cache = cache_folder() / "encoders"
     cache.mkdir(parents=True, exist_ok=True)
     judge = Judge(data, folder, cache)
     tables = {
-        "pairs": pairs_table(judge, text_encoders(data, mpnet)),
-        "long": long_table(judge),
-        "cleaned": cleaned_table(judge),
+        "pairs": lambda: pairs_table(judge, text_encoders(data, mpnet)),
+        "long": lambda: long_table(judge),
+        "cleaned": lambda: cleaned_table(judge),
     }
-    for name, lines in tables.items():
+    for name in [only] if only else tables:
+        lines = tables[name]()
         click.echo("\n".join(["", name, *lines]))
         if write and lines:
             write.write_text(put(write.read_text(encoding="utf-8"), name, lines), encoding="utf-8")
