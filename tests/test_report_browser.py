@@ -158,20 +158,20 @@ def test_the_map_zooms_moves_and_tells_images(site, open_page):
     page.locator("#map-web").focus()
     for key in ("+", "+", "ArrowLeft", "ArrowUp"):
         page.keyboard.press(key)
-    page.wait_for_timeout(150)
-    assert page.evaluate("document.getElementById('map-web').toDataURL()") != before
+    drawn = "document.getElementById('map-web').toDataURL()"
+    page.wait_for_function(f"before => {drawn} != before", arg=before)
     page.keyboard.press("0")
-    page.wait_for_timeout(150)
-    assert page.evaluate("document.getElementById('map-web').toDataURL()") == before
+    page.wait_for_function(f"before => {drawn} == before", arg=before)
     page.keyboard.press("n")
     assert "number" in page.locator("#tip .tip-title").inner_text()
-    assert page.evaluate("document.querySelector('#tip img').complete")
+    page.wait_for_function("document.querySelector('#tip img').complete")
     page.keyboard.press("Escape")
     assert page.locator("#tip").is_hidden()
     page.select_option("#only", label="bee")
     page.locator("input[value=final]").check()
     assert page.locator("#map-web").is_hidden()
     page.locator("#legend summary").click()
+    page.locator("#legend li").last.wait_for()
     assert page.locator("#legend li").all_inner_texts() == ["ant", "bee", "cat", "dog"]
 
 
