@@ -9,8 +9,8 @@ Photos of COCO-Web, 192 px, and the same enlarged to 500 x 375, through Efficien
 kept on disk. *plain* is the loop most people write: DataLoader, Pillow, eager torch in fp32, 32 at
 a time; *huge pages* the same with `THP_MEM_ALLOC_ENABLE=1`. The median of three rounds after one to
 warm up. *CPU second*: of both cores together, workers included; it depends less on what else the
-machine does. clip-retrieval does not run beside a CPU torch without torchvision; its loop is the
-plain one with workers. *decode* is reading, decoding and scaling alone, on one core.
+machine does. clip-retrieval, which needs torchvision, was not tried; the plain loop with workers
+stands for it. *decode* is reading, decoding and scaling alone, on one core.
 """
 
 

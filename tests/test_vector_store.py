@@ -363,7 +363,7 @@ def test_two_processes_do_not_fill_one_folder(crawl, tmp_path):
             embed_images(crawl, own(), tmp_path / "out")
         return mean_colors(pixels)
 
-    with pytest.raises(InputError, match="another process is filling"):
+    with pytest.raises(InputError, match="is in use by another process"):
         embed_images(crawl, own(nested), tmp_path / "out")
 
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,13 @@ def new_folder(
 ) -> Iterator[Path]:
     """Give a temporary folder that takes the final name when the block ends without an error."""
     refuse_taken(folder, overwrite=overwrite, written_as=written_as)
+    with replaced_folder(folder) as fresh:
+        yield fresh
+
+
+@contextmanager
+def replaced_folder(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder that takes the place of whatever has the name when the block ends."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -66,6 +73,23 @@ def new_folder(
         fresh.rename(folder)
     finally:
         shutil.rmtree(scratch)
+
+
+def lock(path: Path) -> IO[str]:
+    """Hold a lock that ends with the process; refuse where another holds it."""
+    file = path.open("w")
+    try:
+        import fcntl
+    except ImportError:  # not on every system
+        return file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise InputError(
+            f"{path.parent} is in use by another process; wait for it or end it"
+        ) from error
+    return file
 
 
 def save_record(
@@ -113,15 +137,23 @@ def open_array(path: Path) -> NDArray[Any]:
     return array
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a temporary name that becomes the final one when the block ends without an error."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    os.close(handle)
+    unfinished = Path(name)
+    try:
+        yield unfinished
+        with unfinished.open("rb+") as file:
+            os.fsync(file.fileno())
+        unfinished.chmod(0o644)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write a file that appears complete or not at all."""
-    handle, unfinished = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(unfinished).chmod(0o644)
-        Path(unfinished).replace(path)
-    finally:
-        Path(unfinished).unlink(missing_ok=True)
+    with whole_file(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")

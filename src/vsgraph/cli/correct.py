@@ -9,10 +9,9 @@ import click
 from vsgraph.cli.group import main
 from vsgraph.cli.options import CRAWL, FILE, crawl_options, read_change, reading
 from vsgraph.crawls import read_crawl
-from vsgraph.crawls.inspecting import text_coverage
-from vsgraph.estimate import check_room, estimate_run
 from vsgraph.runs import Choices, run
 from vsgraph.runs.folder import STAGES
+from vsgraph.runs.running import plan_run
 from vsgraph.settings import Settings
 
 GIVEN = (
@@ -68,36 +67,23 @@ def correct_command(
     was; with other settings it does again only what depends on them.
     """
     started = time.monotonic()
-    tell = _nothing if quiet else click.echo
     choices = Choices(**{name: options.pop(name) for name in GIVEN})
     settings = Settings.from_dict(dict(map(read_change, changes)))
     how = reading(**options)
-    crawl = read_crawl(path, **how)
-    n_texts = round(text_coverage(crawl)["any"] * len(crawl))
-    plan = estimate_run(
-        settings, n_images=len(crawl), n_texts=n_texts, n_classes=len(crawl.class_names)
-    )
-    tell(f"{crawl.format}: {len(crawl):,} images, {len(crawl.class_names):,} classes")
-    for line in crawl.problems.lines():
-        tell(f"problem: {line}")
-    tell(f"from nothing it would take {plan}")
     if dry_run:
+        plan_run(read_crawl(path, **how), settings, click.echo)
         return
-    if not anyway:
-        check_room(plan, out)
     made = run(
         path, out, settings=settings, choices=choices, reading=how, redo_from=redo_from,
-        with_report=report, progress=not quiet, tell=tell,
+        with_report=report, anyway=anyway, progress=not quiet, tell=None if quiet else click.echo,
     )  # fmt: skip
+    if quiet:
+        return
     counts = made.correction.counts
-    tell(
+    click.echo(
         f"{len(made.correction):,} images: kept {counts['keep']:,}, relabeled "
         f"{counts['relabel']:,}, rejected {counts['reject']:,}; took "
         f"{time.monotonic() - started:.0f} s"
     )
     if report:
-        tell(f"report: {made.page.resolve()}")
-
-
-def _nothing(_: str) -> None:
-    """Say nothing."""
+        click.echo(f"report: {made.page.resolve()}")

@@ -7,10 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.record import Crawl
 from vsgraph.errors import InputError
 
-TABLE, REST = "crawl.parquet", "crawl.json"
+TABLE, REST, PROBLEMS = "crawl.parquet", "crawl.json", "problems.tsv"
 
 
 def save_crawl(crawl: Crawl, folder: Path) -> None:
@@ -32,7 +33,7 @@ def save_crawl(crawl: Crawl, folder: Path) -> None:
         "text_fields": crawl.text_fields,
     }
     (folder / REST).write_text(json.dumps(rest, indent=1), encoding="utf-8")
-    crawl.problems.save(folder / "problems.tsv")
+    crawl.problems.save(folder / PROBLEMS)
 
 
 def load_crawl(folder: Path) -> Crawl:
@@ -47,6 +48,7 @@ def load_crawl(folder: Path) -> Crawl:
             class_names=tuple(rest["class_names"]),
             wnids=tuple(rest["wnids"]),
             text_fields=tuple(rest["text_fields"]),
+            problems=Problems.load(folder / PROBLEMS),
         )
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         raise InputError(f"{folder} holds no crawl that can be read: {error}") from error

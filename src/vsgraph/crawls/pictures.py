@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vsgraph.crawls.record import Crawl, Fence
 
 SAMPLE = 400
-MOST_PIXELS = 178_956_970  # Pillow's own limit for a bomb
+MOST_PIXELS = 89_478_485  # 256 MB of RGB; Pillow warns from here on
 
 
 @dataclasses.dataclass(frozen=True)

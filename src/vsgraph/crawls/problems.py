@@ -5,7 +5,7 @@ import tempfile
 import weakref
 from collections import Counter
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from vsgraph.errors import InputError
 
@@ -63,6 +63,16 @@ class Problems:
             + (" ..." if count > SHOWN else "")
             for kind, count in self.counts.most_common()
         ]
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read what :meth:`save` wrote."""
+        problems = cls()
+        with path.open(encoding="utf-8") as file:
+            next(file, None)
+            for line in file:
+                problems.add(*line.rstrip("\n").split("\t"))
+        return problems
 
     def save(self, path: Path) -> None:
         """Write every case to a file of tab-separated lines: kind, where, detail."""

@@ -118,18 +118,3 @@ def full_disk(folder: Path) -> Iterator[None]:
         raise InputError(
             f"the disk of {folder} is full; what was encoded is kept: make room and start again"
         ) from error
-
-
-def lock(folder: Path) -> Any:  # noqa: ANN401
-    """Hold a lock that ends with the process; refuse where another holds it."""
-    file = (folder / "lock").open("w")
-    try:
-        import fcntl
-    except ImportError:  # not on every system
-        return file
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.close()
-        raise InputError(f"another process is filling {folder}; wait for it or end it") from error
-    return file

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from vsgraph.crawls.pictures import MOST_PIXELS
+
 Pixels = NDArray[np.uint8]
 
-MAX_PIXELS = 89_478_485  # 256 MB of RGB; Pillow warns from here on
 MIN_SIDE = 8
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF", "PPM")  # none that runs programs
 ORIENTATION = 0x0112
@@ -119,7 +120,7 @@ def read_picture(data: bytes, preparation: Preparation) -> Pixels:
 
 def _check_size(height: int, width: int) -> None:
     """Refuse bombs and specks by the size in the header."""
-    if height * width > MAX_PIXELS:
+    if height * width > MOST_PIXELS:
         raise PictureError("picture too large", f"{width} x {height} pixels")
     if min(height, width) < MIN_SIDE:
         raise PictureError("picture too small", f"{width} x {height} pixels")

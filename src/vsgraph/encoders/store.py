@@ -20,9 +20,9 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from vsgraph.encoders.embedding import FORMAT, KEY, PROBLEMS, Embedding, Problem, file_checksum
-from vsgraph.encoders.frames import Frame, FrameLog, full_disk, lock
+from vsgraph.encoders.frames import Frame, FrameLog, full_disk
 from vsgraph.errors import InputError
-from vsgraph.storage import RECORD, refuse_file
+from vsgraph.storage import RECORD, lock, refuse_file
 
 NOTHING = bytes(KEY)  # the key of a row without content
 
@@ -91,7 +91,7 @@ class VectorStore:
         self._frames: list[Frame] = []
         self._batches: dict[tuple[int, int], int] = {}
         self._places: dict[bytes, int] = {}
-        self._lock = lock(self.parts)
+        self._lock = lock(self.parts / "lock")
 
     def __enter__(self) -> Self:
         for row, key in enumerate(self._done.keys if self._done else ()):

@@ -6,7 +6,6 @@ import hashlib
 import json
 import platform
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 import vsgraph
 from vsgraph.errors import InputError
-from vsgraph.storage import write_whole
+from vsgraph.storage import lock, replaced_folder, write_whole
 
 RECORD = "run.json"
 FORMAT = "vsgraph-run-1"
@@ -73,13 +72,7 @@ class RunFolder:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from working in the folder at the same time."""
-        import fcntl
-
-        with (self.path / LOCK).open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise InputError(f"{self.path} is in use by another run; wait for it") from error
+        with lock(self.path / LOCK):
             self._sweep()
             yield
 
@@ -89,23 +82,9 @@ class RunFolder:
             if path.name != LOCK:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    @contextlib.contextmanager
-    def new(self, name: str) -> Iterator[Path]:
-        """Give a folder that takes its name, in place of an older one, when the block ends."""
-        scratch = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=self.path))
-        try:
-            fresh = scratch / "new"
-            fresh.mkdir()
-            yield fresh
-            if (self.path / name).exists():
-                (self.path / name).rename(scratch / "old")
-            fresh.rename(self.path / name)
-        finally:
-            shutil.rmtree(scratch)
-
     def keep_arrays(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write arrays as ``.npy`` files of one folder."""
-        with self.new(name) as fresh:
+        with replaced_folder(self.path / name) as fresh:
             for part, array in arrays.items():
                 np.save(fresh / f"{part}.npy", array, allow_pickle=False)
 

@@ -11,7 +11,9 @@ from scipy.sparse import csr_array
 
 from vsgraph.correction import Correction
 from vsgraph.crawls import Crawl, load_crawl
+from vsgraph.crawls.pictures import image_name
 from vsgraph.crawls.truths import read_truth
+from vsgraph.encoders import Embedding
 from vsgraph.errors import InputError
 from vsgraph.exports import Exported, export
 from vsgraph.meaning_table import read_meanings
@@ -48,13 +50,16 @@ class Run:
 
     @functools.cached_property
     def crawl(self) -> Crawl:
-        """The crawl as it was read."""
+        """The crawl as it was read, with what was wrong, its pictures included."""
         crawl = load_crawl(self.path / "crawl")
         if not crawl.root.exists():
             raise InputError(
                 f"the crawl's folder {crawl.root} is gone; put it back, or correct it again from "
                 "where it is now"
             )
+        if not self.record["choices"].get("features"):
+            for row, kind, detail in Embedding.load(self.path / "pictures").problems():
+                crawl.problems.add(kind, image_name(crawl, row), detail)
         return crawl
 
     @functools.cached_property

@@ -8,6 +8,7 @@ from typing import Any
 from vsgraph.crawls import Crawl, read_crawl
 from vsgraph.crawls.inspecting import text_coverage
 from vsgraph.errors import InputError
+from vsgraph.estimate import Estimate, check_room, estimate_run
 from vsgraph.runs.folder import STAGES, RunFolder
 from vsgraph.runs.result import Run
 from vsgraph.runs.steps import Choices, Runner, Tell
@@ -23,6 +24,7 @@ def run(
     reading: Mapping[str, Any] | None = None,
     redo_from: str | None = None,
     with_report: bool = True,
+    anyway: bool = False,
     progress: bool = False,
     tell: Tell | None = None,
 ) -> Run:
@@ -47,10 +49,13 @@ def run(
         Do this stage again, and all that come after it.
     with_report : bool
         Write the report.
+    anyway : bool
+        Start even if memory or disk seem too small.
     progress : bool
         Show progress bars.
     tell : callable, optional
-        Called with a line of text as each stage begins or is found to be done.
+        Called with a line of text: what the crawl is, what a run takes, each stage as it begins
+        or is found to be done.
 
     Returns
     -------
@@ -58,7 +63,7 @@ def run(
         With crawl, meanings and correction, read from the folder.
     """
     folder = RunFolder.open(Path(out), make=True)
-    settings, choices = settings or Settings(), choices or Choices()
+    settings, choices, tell = settings or Settings(), choices or Choices(), tell or _silent
     with folder.locked():
         if redo_from is not None:
             if redo_from not in STAGES:
@@ -67,14 +72,45 @@ def run(
         _refuse_other_crawl(folder, Path(crawl), redo_from)
         found = read_crawl(crawl, **(reading or {}))
         _refuse_early(found, choices)
+        plan = plan_run(found, settings, tell)
+        if not anyway:
+            check_room(plan, folder.path)
         folder.describe(
             crawl=str(Path(crawl).resolve()),
             reading=dict(reading or {}),
             settings=dataclasses.asdict(settings),
             choices=dataclasses.asdict(choices),
         )
-        Runner(folder, found, settings, choices, progress, tell or _silent).all(report=with_report)
+        Runner(folder, found, settings, choices, progress, tell).all(report=with_report)
     return Run.open(folder.path)
+
+
+def plan_run(crawl: Crawl, settings: Settings, tell: Tell) -> Estimate:
+    """Tell what a crawl is and what a run on it takes from nothing, and return the latter.
+
+    Parameters
+    ----------
+    crawl : Crawl
+        As it was read.
+    settings : Settings
+        The numbers of the correction.
+    tell : callable
+        Called with lines of text.
+
+    Returns
+    -------
+    plan : Estimate
+        Time, memory and disk.
+    """
+    tell(f"{crawl.format}: {len(crawl):,} images, {len(crawl.class_names):,} classes")
+    for line in crawl.problems.lines():
+        tell(f"problem: {line}")
+    n_texts = round(text_coverage(crawl)["any"] * len(crawl))
+    plan = estimate_run(
+        settings, n_images=len(crawl), n_texts=n_texts, n_classes=len(crawl.class_names)
+    )
+    tell(f"from nothing it would take {plan}")
+    return plan
 
 
 def _refuse_other_crawl(folder: RunFolder, crawl: Path, redo_from: str | None) -> None:

@@ -22,7 +22,7 @@ from vsgraph.probe import linear_probe
 from vsgraph.runs.folder import RunFolder, key_of
 from vsgraph.runs.result import Run
 from vsgraph.settings import Settings
-from vsgraph.storage import open_array
+from vsgraph.storage import open_array, replaced_folder
 from vsgraph.topscores import TopScores
 
 GRAPH_SETTINGS = ("n_neighbors", "neighbor_search", "neighbor_recall")
@@ -123,7 +123,7 @@ class Runner:
         self.digest = crawl_digest(self.crawl)
 
         def keep() -> dict[str, Any]:
-            with self.folder.new("crawl") as fresh:
+            with replaced_folder(self.folder.path / "crawl") as fresh:
                 save_crawl(self.crawl, fresh)
             return {"images": len(self.crawl), "problems": dict(self.crawl.problems.counts)}
 
@@ -239,10 +239,9 @@ class Runner:
 
     def graph(self, features: NDArray[Any], seen: str) -> tuple[Any, str]:
         """Find the neighbors of every image."""
-        if self.choices.graph is not None:
-            return adopt_graph(_load_graph(self.choices.graph), n_images=len(self.crawl)), file_key(
-                self.choices.graph
-            )
+        own = self.choices.graph
+        if own is not None:
+            return adopt_graph(_load_graph(own), n_images=len(self.crawl)), file_key(own)
         numbers = {name: getattr(self.settings, name) for name in GRAPH_SETTINGS}
         key = key_of("graph", seen, numbers)
 
