@@ -15,8 +15,10 @@ from PIL import Image
 
 import vsgraph
 from vsgraph.encoders import conversion, encode_pictures, image_encoder, models
-from vsgraph.encoders.lite import save_checkpoint
+from vsgraph.encoders.architectures import lite_architecture
+from vsgraph.encoders.checkpoints import Checkpoint, save_weights
 from vsgraph.encoders.lite_network import Lite
+from vsgraph.encoders.networks import Classifier
 from vsgraph.encoders.runtimes import TOLERANCE, choose_runtime, open_model
 from vsgraph.errors import InputError, MissingExtraError
 
@@ -134,24 +136,25 @@ def test_everything_that_changes_vectors_changes_the_fingerprint(model_cache):
 
 def test_a_trained_checkpoint_gives_features_and_probabilities(tmp_path, model_cache):
     torch.manual_seed(0)
-    network = Lite(1.0, 1.0, n_classes=3).eval()
-    names = ["ant", "bee", "cat"]
-    save_checkpoint(tmp_path / "mine", network.state_dict(), size=96, class_names=names)
-    encoder = image_encoder(tmp_path / "mine", runtime="torch")
-    pixels = PHOTOS[:2, :96, :96]
-    features, probs = encoder.encode(pixels)
-    with torch.inference_mode():
-        expected, logits = network(torch.from_numpy(np.ascontiguousarray(pixels)))
-    np.testing.assert_allclose(features, expected.numpy(), atol=1e-4)
-    np.testing.assert_allclose(probs, logits.softmax(1).numpy(), atol=1e-4)
-    found, _ = encode_pictures(encoder, [jpeg(blobs(1)), b""])
-    assert found.probs.sum(axis=1) == pytest.approx([1, 0])
-    save_checkpoint(tmp_path / "off", network.state_dict(), size=96, class_names=names[:2])
-    with pytest.raises(InputError, match="names 2 classes, its network has 3"):
-        image_encoder(tmp_path / "off", runtime="torch")
-    (tmp_path / "off" / "record.json").write_text('{"format": "other"}')
-    with pytest.raises(InputError, match="does not describe an encoder"):
-        image_encoder(tmp_path / "off")
+    names = ("ant", "bee", "cat")
+    network = Classifier(Lite(1.0, 1.0), 1280, 3).eval()
+    for several in (False, True):
+        folder = tmp_path / f"several {several}"
+        Checkpoint(lite_architecture("lite0", 96), names, several).save(folder)
+        save_weights(folder / "model.safetensors", network.state_dict())
+        encoder = image_encoder(folder, runtime="torch")
+        pixels = PHOTOS[:2, :96, :96]
+        features, probs = encoder.encode(pixels)
+        with torch.inference_mode():
+            expected, logits = network(torch.from_numpy(np.ascontiguousarray(pixels)))
+        np.testing.assert_allclose(features, expected.numpy(), atol=1e-4)
+        scores = logits.sigmoid() if several else logits.softmax(1)
+        np.testing.assert_allclose(probs, scores.numpy(), atol=1e-4)
+        found, _ = encode_pictures(encoder, [jpeg(blobs(1)), b""])
+        assert not found.probs[1].any()
+    (folder / "record.json").write_text('{"format": "other"}')
+    with pytest.raises(InputError, match="holds no trained model"):
+        image_encoder(folder)
 
 
 VISION = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1,
@@ -252,7 +255,7 @@ def test_an_onnx_file_runs_on_both_runtimes(tmp_path, model_cache, monkeypatch):
     torch.manual_seed(0)
     network = torch.nn.Conv2d(3, 5, 3, stride=2).eval()
     path = tmp_path / "small.onnx"
-    with conversion._quietly():
+    with conversion.quietly():
         torch.onnx.export(
             network, (torch.zeros(2, 3, 32, 32),), str(path), dynamo=True, external_data=False,
             dynamic_shapes=[{0: torch.export.Dim.DYNAMIC}],
@@ -284,7 +287,7 @@ def test_onnx_files_that_are_none_are_refused(tmp_path):
 
 def test_an_onnx_file_that_takes_no_pictures_is_refused(tmp_path):
     path = tmp_path / "flat.onnx"
-    with conversion._quietly():
+    with conversion.quietly():
         example = (torch.zeros(2, 4),)
         torch.onnx.export(
             torch.nn.Linear(4, 2), example, str(path), dynamo=True, external_data=False

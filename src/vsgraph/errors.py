@@ -4,6 +4,7 @@
 
     VSGraphError
     ├── InputError         (also a ValueError)   an argument or a file breaks a rule
+    ├── TrainingError                            a training cannot go on
     └── MissingExtraError  (also an ImportError) an optional dependency is not installed
 
     VSGraphWarning         (a UserWarning)       the result should be read with this in mind
@@ -27,6 +28,14 @@ class InputError(VSGraphError, ValueError):
     ... except InputError as error:
     ...     print(error)
     n_neighbors must be at least 1 and finite, got 0
+    """
+
+
+class TrainingError(VSGraphError):
+    """A training cannot go on; the message says where it was, and what is kept.
+
+    >>> issubclass(TrainingError, VSGraphError)
+    True
     """
 
 

@@ -38,13 +38,13 @@ def converted(model: Model, form: str) -> Path:
     """Return the file of a model as ``openvino`` or ``onnx``, converted if it is not there yet."""
     if model.onnx_file is not None:
         return model.onnx_file
-    make = {"openvino": _to_openvino, "onnx": _to_onnx}[form]
+    make = {"openvino": _to_openvino, "onnx": _onnx_in}[form]
     name = {"openvino": "model.xml", "onnx": "model.onnx"}[form]
     folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-{form}-{FORM}"
 
     def convert(new: Path) -> None:
         try:
-            with _quietly():
+            with quietly():
                 make(model, new)
         except Exception as error:  # converters raise anything
             if isinstance(error, VSGraphError):
@@ -83,7 +83,7 @@ def _built(model: Model) -> Any:  # noqa: ANN401
 
 
 @contextlib.contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Keep converters from talking."""
     with (
         warnings.catch_warnings(),
@@ -134,7 +134,12 @@ def _free_shape(array: NDArray[Any]) -> list[int]:
     return [-1, *(array.shape[1:] if array.ndim > 2 else [-1] * (array.ndim - 1))]
 
 
-def _to_onnx(model: Model, folder: Path) -> None:
+def _onnx_in(model: Model, folder: Path) -> None:
+    """Export the module into a folder."""
+    to_onnx(model, folder / "model.onnx")
+
+
+def to_onnx(model: Model, path: Path) -> None:
     """Export the module as an ONNX file."""
     need(f"exporting {model.name} to ONNX (once)", "onnx", "onnx", "onnxscript")
     import torch
@@ -146,7 +151,7 @@ def _to_onnx(model: Model, folder: Path) -> None:
     ]
     with torch.inference_mode():
         torch.onnx.export(
-            _built(model), example, str(folder / "model.onnx"), dynamo=True, verbose=False,
+            _built(model), example, str(path), dynamo=True, verbose=False,
             input_names=list(model.input_names), output_names=list(model.output_names),
             dynamic_shapes=free, external_data=False,
         )  # fmt: skip
@@ -182,7 +187,7 @@ def _quantize(path: Path, samples: Sequence[Arrays], folder: Path) -> None:
     """Write an int8 model."""
     ov = import_openvino()
     os.environ.setdefault("NNCF_CI", "1")  # no reports of its use
-    with _quietly():
+    with quietly():
         import nncf
 
         nncf.set_log_level(40)

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from vsgraph.encoders.architectures import MEAN, STD, Architecture, feature_place
+from vsgraph.encoders.conversion import quietly
 from vsgraph.encoders.models import Model, has, hash_files, hash_words, need
 from vsgraph.encoders.pictures import Preparation
 from vsgraph.errors import InputError, MissingExtraError
 
-POOLED = {
-    "resnet", "regnet", "convnext", "convnextv2", "efficientnet", "mobilenet_v1", "mobilenet_v2",
-    "swin", "swinv2", "siglip", "siglip_vision_model", "siglip2", "siglip2_vision_model",
-}  # fmt: skip
 WEIGHTS = ("*.safetensors", "*.bin")
 FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "*/config.json", "*/*.safetensors"]
 
@@ -67,37 +65,51 @@ def weight_files(folder: Path) -> list[Path]:
     return [*found, *folder.rglob("config.json")]
 
 
-def vision_model(name: str, size: int | None = None) -> tuple[Model, Preparation]:
+def vision_model(name: str, size: int | None = None) -> tuple[Model, Architecture]:
     """Return a vision model of transformers and how pictures are prepared for it."""
     folder = find_folder(name, "the image encoder")
-    settings = read_json(folder / "preprocessor_config.json")
-    config = read_json(folder / "config.json")
-    preparation = _preparation(settings, config, size)
-    mean = settings.get("image_mean") or [0.485, 0.456, 0.406]
-    std = settings.get("image_std") or [0.229, 0.224, 0.225]
-    scale = settings.get("rescale_factor", 1 / 255) if settings.get("do_rescale", True) else 1.0
-    if not settings.get("do_normalize", True):
-        mean, std = [0.0] * 3, [1.0] * 3
+    made = vision_architecture(folder, size)
 
     def build() -> Any:  # noqa: ANN401
-        need("a transformers model", "encoders", "torch", "transformers")
-        from vsgraph.encoders.towers import ImageTower
+        return vision_network(folder, made).eval()
 
-        network, take = _load_vision(folder, config.get("model_type", ""))
-        return ImageTower(network, mean, std, scale, take).eval()
-
-    shape = (2, preparation.height, preparation.width, 3)
     fingerprint = hash_files(
-        weight_files(folder), str(mean), str(std), str(scale), preparation.describe()
-    )
-    return _picture_model(name, fingerprint, shape, build), preparation
+        weight_files(folder), str(list(made.mean)), str(list(made.std)), str(made.scale),
+        made.preparation.describe(),
+    )  # fmt: skip
+    return _picture_model(name, fingerprint, made, build), made
 
 
-def _picture_model(name: str, fingerprint: str, shape: tuple[int, ...], build: Any) -> Model:  # noqa: ANN401
+def vision_architecture(folder: Path, size: int | None = None) -> Architecture:
+    """Read what a vision model of transformers is made of."""
+    settings = read_json(folder / "preprocessor_config.json")
+    config = read_json(folder / "config.json")
+    prepared = _preparation(settings, config, size)
+    mean, std = settings.get("image_mean") or MEAN, settings.get("image_std") or STD
+    if not settings.get("do_normalize", True):
+        mean, std = [0.0] * 3, [1.0] * 3
+    return Architecture(
+        network="transformers", height=prepared.height, width=prepared.width, crop=prepared.crop,
+        mean=tuple(mean), std=tuple(std),
+        scale=settings.get("rescale_factor", 1 / 255) if settings.get("do_rescale", True) else 1.0,
+        take=feature_place(config.get("model_type", "")), config=config,
+    )  # fmt: skip
+
+
+def vision_network(folder: Path, made: Architecture) -> Any:  # noqa: ANN401
+    """Load the image part of a transformers model with its weights, as a torch module."""
+    need("a transformers model", "encoders", "torch", "transformers")
+    from vsgraph.encoders.towers import tower
+
+    with quietly():
+        return tower(made, _load_vision(folder, (made.config or {}).get("model_type", "")))
+
+
+def _picture_model(name: str, fingerprint: str, made: Architecture, build: Any) -> Model:  # noqa: ANN401
     return Model(
         name=Path(name).name,
         fingerprint=fingerprint,
-        example=lambda: (np.zeros(shape, np.uint8),),
+        example=lambda: (np.zeros((2, made.height, made.width, 3), np.uint8),),
         input_names=("pixels",),
         output_names=("features",),
         build=build,
@@ -119,27 +131,24 @@ def _preparation(settings: dict[str, Any], config: dict[str, Any], size: int | N
     return Preparation(size or edge, size or own.get("width") or edge)
 
 
-def _load_vision(folder: Path, kind: str) -> tuple[Any, str]:
-    """Load the image part of a model, and say where its features are."""
+def _load_vision(folder: Path, kind: str) -> Any:  # noqa: ANN401
+    """Load the image part of a model."""
     import transformers
 
     at = {"local_files_only": True}
     if kind in {"clip", "clip_vision_model"}:
-        return transformers.CLIPVisionModelWithProjection.from_pretrained(
-            folder, **at
-        ), "image_embeds"
+        return transformers.CLIPVisionModelWithProjection.from_pretrained(folder, **at)
     if kind.startswith("siglip"):
         name = "Siglip2VisionModel" if kind.startswith("siglip2") else "SiglipVisionModel"
-        return getattr(transformers, name).from_pretrained(folder, **at), "pooler_output"
+        return getattr(transformers, name).from_pretrained(folder, **at)
     try:
-        network = transformers.AutoModel.from_pretrained(folder, **at)
+        return transformers.AutoModel.from_pretrained(folder, **at)
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"{folder} cannot be loaded by transformers: {error}") from error
-    return network, "pooler_output" if kind in POOLED else "first token"
 
 
-def timm_model(name: str, size: int | None = None) -> tuple[Model, Preparation]:
-    """Return a model of timm, by name or as ``local-dir:FOLDER``."""
+def timm_network(name: str, *, pretrained: bool = True) -> Any:  # noqa: ANN401
+    """Return a network of timm without its classifier, as a torch module."""
     if not has("timm", "torch"):
         raise MissingExtraError(f"timm:{name}", "timm")
     try:
@@ -150,25 +159,39 @@ def timm_model(name: str, size: int | None = None) -> tuple[Model, Preparation]:
             "torch: install both from one place, or use a transformers model"
         ) from error
     try:
-        network: Any = timm.create_model(name, pretrained=True, num_classes=0).eval()
+        return timm.create_model(name, pretrained=pretrained, num_classes=0)
     except Exception as error:  # timm and the hub raise many kinds
         raise InputError(
             f"timm cannot give {name} with weights ({type(error).__name__}: {error}); download it "
             "elsewhere and give timm:local-dir:FOLDER"
         ) from error
+
+
+def timm_architecture(name: str, network: Any, size: int | None = None) -> Architecture:  # noqa: ANN401
+    """Return what a network of timm is made of."""
+    import timm
+
     data = timm.data.resolve_model_data_config(network)
     side = size or data["input_size"][1]
-    preparation = Preparation(side, side, data["crop_pct"])
-    mean, std = list(data["mean"]), list(data["std"])
+    return Architecture(
+        network=f"timm:{name}", height=side, width=side, crop=data["crop_pct"],
+        mean=tuple(data["mean"]), std=tuple(data["std"]),
+    )  # fmt: skip
+
+
+def timm_model(name: str, size: int | None = None) -> tuple[Model, Architecture]:
+    """Return a model of timm, by name or as ``local-dir:FOLDER``."""
+    network = timm_network(name).eval()
+    made = timm_architecture(name, network, size)
 
     def build() -> Any:  # noqa: ANN401
-        from vsgraph.encoders.towers import ImageTower
+        from vsgraph.encoders.towers import tower
 
-        return ImageTower(network, mean, std, 1 / 255, "tensor").eval()
+        return tower(made, network).eval()
 
     digest = hash_words(
-        name, preparation.describe(), mean, std,
+        name, made.preparation.describe(), list(made.mean), list(made.std),
         *(f"{key} {hash_words(value.numpy().tobytes())}" for key, value in
           network.state_dict().items()),
     )  # fmt: skip
-    return _picture_model(name, digest, (2, side, side, 3), build), preparation
+    return _picture_model(name, digest, made, build), made

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from vsgraph.blocks import in_threads
+from vsgraph.encoders.architectures import SIZES, Architecture
+from vsgraph.encoders.checkpoints import checkpoint_model, is_checkpoint
 from vsgraph.encoders.hub import timm_model, vision_model
-from vsgraph.encoders.lite import SIZES, checkpoint_model, is_checkpoint, lite_model
+from vsgraph.encoders.lite import lite_model
 from vsgraph.encoders.models import Model, hash_words
 from vsgraph.encoders.onnx_files import Found, onnx_model
 from vsgraph.encoders.pictures import PictureError, Preparation, decoder, read_picture
@@ -63,16 +64,23 @@ def _plain(pixels: Pixels) -> NDArray[np.generic]:
 
 def _find(name: str, size: int | None) -> Found:
     """Return the model of a name, its preparation, its classes, and what its input is made by."""
-    if name in SIZES:
-        return *lite_model(name, size), 0, _plain
     path = Path(name)
     if path.suffix == ".onnx":
         return onnx_model(path, size)
     if is_checkpoint(path):
-        return *checkpoint_model(path), _plain
+        model, kept = checkpoint_model(path)
+        return model, kept.architecture.preparation, len(kept.class_names), _plain
+    model, made = _by_name(name, size)
+    return model, made.preparation, 0, _plain
+
+
+def _by_name(name: str, size: int | None) -> tuple[Model, Architecture]:
+    """Return a model without a classifier of the user's classes."""
+    if name in SIZES:
+        return lite_model(name, size)
     if name.startswith("timm:"):
-        return *timm_model(name.removeprefix("timm:"), size), 0, _plain
-    return *vision_model(name, size), 0, _plain
+        return timm_model(name.removeprefix("timm:"), size)
+    return vision_model(name, size)
 
 
 class ModelEncoder:
@@ -105,8 +113,7 @@ class ModelEncoder:
         vectors = np.concatenate([part[0] for part in parts])
         if not self.n_classes:
             return Encoded(vectors)
-        logits = np.concatenate([part[1] for part in parts])
-        return Encoded(vectors, softmax(logits, axis=1))
+        return Encoded(vectors, np.concatenate([part[1] for part in parts]))
 
     def _encode_batch(self, pixels: Pixels) -> list[NDArray[np.float32]]:
         full = pixels

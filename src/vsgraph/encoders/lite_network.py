@@ -66,9 +66,9 @@ class Block(nn.Module):
 
 
 class Lite(nn.Module):
-    """The whole network: pixels (n, height, width, 3) in, features (n, 1280) and logits out."""
+    """The network before its classifier: pixels (n, height, width, 3) in, features (n, 1280)."""
 
-    def __init__(self, width: float, depth: float, n_classes: int = 1000) -> None:
+    def __init__(self, width: float, depth: float) -> None:
         super().__init__()
         self._conv_stem = SameConv(3, STEM, 3, 2, bias=False)
         self._bn0 = _norm(STEM)
@@ -83,20 +83,14 @@ class Lite(nn.Module):
         self._blocks = nn.ModuleList(blocks)
         self._conv_head = SameConv(inside, HEAD, 1, bias=False)
         self._bn1 = _norm(HEAD)
-        self._fc = nn.Linear(HEAD, n_classes)
 
-    def features(self, pixels: Tensor) -> Tensor:
-        """Return features before the classifier."""
-        maps = (pixels.permute(0, 3, 1, 2).to(self._fc.weight.dtype) - 127) / 128
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Return features."""
+        maps = (pixels.permute(0, 3, 1, 2).to(self._conv_stem.weight.dtype) - 127) / 128
         maps = functional.relu6(self._bn0(self._conv_stem(maps)))
         for block in self._blocks:
             maps = block(maps)
         return functional.relu6(self._bn1(self._conv_head(maps))).mean((2, 3))
-
-    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
-        """Return features and logits."""
-        features = self.features(pixels)
-        return features, self._fc(features)
 
 
 def _rounded(channels: float) -> int:
@@ -105,21 +99,8 @@ def _rounded(channels: float) -> int:
     return whole + 8 if whole < 0.9 * channels else whole
 
 
-class FeaturesOnly(nn.Module):
-    """The network without its classifier."""
-
-    def __init__(self, network: Lite) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, pixels: Tensor) -> Tensor:
-        """Return features."""
-        return self.network.features(pixels)
-
-
-def build(width: float, depth: float, state: dict[str, Any], *, with_logits: bool) -> nn.Module:
-    """Return the network with weights, in eval mode."""
-    network = Lite(width, depth, n_classes=len(state["_fc.bias"]))
-    network.load_state_dict(state)
-    network.eval()
-    return network if with_logits else FeaturesOnly(network).eval()
+def build(width: float, depth: float, state: dict[str, Any]) -> Lite:
+    """Return the network with published weights, those of its classifier left out."""
+    network = Lite(width, depth)
+    network.load_state_dict({k: v for k, v in state.items() if not k.startswith("_fc.")})
+    return network

@@ -9,7 +9,7 @@ import dataclasses
 import importlib.util
 import io
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,18 @@ class PictureError(Exception):
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.detail = detail
+
+
+class Fitting(Protocol):
+    """What :func:`read_picture` must know of how a picture is to become pixels of one size."""
+
+    def before_crop(self, height: int, width: int) -> tuple[int, int]:
+        """Return the least height and width to decode a picture of some size to."""
+        ...
+
+    def fit(self, pixels: Pixels) -> Pixels:
+        """Return pixels of the size asked for."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +83,13 @@ class Preparation:
         scale = max(self.height / height, self.width / width) / self.crop
         return max(self.height, round(height * scale)), max(self.width, round(width * scale))
 
+    def fit(self, pixels: Pixels) -> Pixels:
+        """Scale to the size asked for, and cut the middle out where that is asked for."""
+        height, width = self.before_crop(*pixels.shape[:2])
+        scaled = pixels if pixels.shape[:2] == (height, width) else resize(pixels, height, width)
+        top, left = (height - self.height) // 2, (width - self.width) // 2
+        return scaled[top : top + self.height, left : left + self.width]
+
 
 @cache
 def decoder() -> str:
@@ -83,7 +102,7 @@ def decoder() -> str:
     return "simplejpeg, OpenCV" if fast else "Pillow"
 
 
-def read_picture(data: bytes, preparation: Preparation) -> Pixels:
+def read_picture(data: bytes, preparation: Fitting) -> Pixels:
     """Return the pixels of a picture file's bytes, upright, RGB, of the size asked for.
 
     Transparent pictures are laid on white, animated ones give their first frame, 16-bit ones are
@@ -94,7 +113,7 @@ def read_picture(data: bytes, preparation: Preparation) -> Pixels:
     data : bytes
         The file as it is.
     preparation : Preparation
-        The size, and how to get there.
+        The size, and how to get there; or a random crop, when training.
 
     Returns
     -------
@@ -115,7 +134,7 @@ def read_picture(data: bytes, preparation: Preparation) -> Pixels:
         raise
     except Exception as error:
         raise PictureError("picture broken", f"{type(error).__name__}: {error}"[:200]) from error
-    return _fit(pixels, preparation)
+    return preparation.fit(pixels)
 
 
 def _check_size(height: int, width: int) -> None:
@@ -126,7 +145,7 @@ def _check_size(height: int, width: int) -> None:
         raise PictureError("picture too small", f"{width} x {height} pixels")
 
 
-def _fast_jpeg(data: bytes, preparation: Preparation) -> Pixels | None:
+def _fast_jpeg(data: bytes, preparation: Fitting) -> Pixels | None:
     """Decode a plain JPEG at reduced scale; None where Pillow should look at it."""
     if decoder() == "Pillow":
         return None
@@ -173,7 +192,7 @@ def _upright(pixels: Pixels, orientation: int) -> Pixels:
     return np.ascontiguousarray(pixels)
 
 
-def _by_pillow(data: bytes, preparation: Preparation) -> Pixels:
+def _by_pillow(data: bytes, preparation: Fitting) -> Pixels:
     """Decode anything else that is a picture."""
     image = _open(data)
     width, height = image.size
@@ -224,15 +243,7 @@ def _eight_bits(levels: NDArray[Any]) -> Pixels:
     )
 
 
-def _fit(pixels: Pixels, preparation: Preparation) -> Pixels:
-    """Scale to the size asked for, and cut the middle out where that is asked for."""
-    height, width = preparation.before_crop(*pixels.shape[:2])
-    scaled = pixels if pixels.shape[:2] == (height, width) else _resize(pixels, height, width)
-    top, left = (height - preparation.height) // 2, (width - preparation.width) // 2
-    return scaled[top : top + preparation.height, left : left + preparation.width]
-
-
-def _resize(pixels: Pixels, height: int, width: int) -> Pixels:
+def resize(pixels: Pixels, height: int, width: int) -> Pixels:
     """Scale by area when shrinking, by cubic curves when growing."""
     if decoder() == "Pillow":
         cubic = Image.Resampling.BICUBIC

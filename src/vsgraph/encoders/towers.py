@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vsgraph.encoders.architectures import Architecture
+
 
 class ImageTower(nn.Module):
     """Pixels (n, height, width, 3) in, features (n, n_dims) out."""
@@ -32,6 +34,11 @@ class ImageTower(nn.Module):
         if self.take == "first token":
             return found.last_hidden_state[:, 0]
         return found[self.take].flatten(1)
+
+
+def tower(made: Architecture, network: nn.Module) -> ImageTower:
+    """Put a hub's network behind the one face."""
+    return ImageTower(network, list(made.mean), list(made.std), made.scale, made.take)
 
 
 class TextTower(nn.Module):

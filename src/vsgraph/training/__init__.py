@@ -1,0 +1,21 @@
+"""Networks trained on a crawl: pretraining, fine-tuning on corrected labels, Co-teaching.
+
+>>> from vsgraph.training import Recipe, train
+"""
+
+from vsgraph.training.labels import Labels, corrected_labels, web_labels
+from vsgraph.training.recipe import Recipe, Start
+from vsgraph.training.testing import Tested, judge_model
+from vsgraph.training.training import Trained, train
+
+__all__ = [
+    "Labels",
+    "Recipe",
+    "Start",
+    "Tested",
+    "Trained",
+    "corrected_labels",
+    "judge_model",
+    "train",
+    "web_labels",
+]

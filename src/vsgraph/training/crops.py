@@ -1,0 +1,74 @@
+"""Random crops of pictures, drawn so that a run that is repeated or resumed sees the same ones."""
+
+import dataclasses
+import math
+from typing import Self
+
+import numpy as np
+
+from vsgraph.encoders.pictures import Pixels, resize
+
+RATIOS = (3 / 4, 4 / 3)  # of width to height
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomCrop:
+    """A part of a picture, scaled to one size and perhaps mirrored.
+
+    Attributes
+    ----------
+    height, width : int
+        Size of the result.
+    area, ratio : float
+        Share of the picture, and width by height of the part.
+    down, right : float
+        Where the part lies, 0 to 1 of what is left to move it.
+    mirrored : bool
+        Left and right exchanged.
+
+    Examples
+    --------
+    >>> RandomCrop(32, 32, area=0.25, ratio=1.0, down=0.5, right=0.0).box(100, 100)
+    (25, 0, 50, 50)
+    """
+
+    height: int
+    width: int
+    area: float
+    ratio: float
+    down: float
+    right: float
+    mirrored: bool = False
+
+    @classmethod
+    def draw(
+        cls, height: int, width: int, *, smallest: float, flip: bool, seed: tuple[int, ...]
+    ) -> Self:
+        """Draw a crop; the seed alone decides which."""
+        random = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
+        area, ratio, down, right, side = random.uniform(size=5)
+        low, high = np.log(RATIOS)
+        return cls(
+            height, width, smallest + (1 - smallest) * area,
+            math.exp(low + (high - low) * ratio), down, right, flip and side < 0.5,
+        )  # fmt: skip
+
+    def box(self, height: int, width: int) -> tuple[int, int, int, int]:
+        """Return top, left, height and width of the part of a picture of some size."""
+        size = self.area * height * width
+        tall = min(height, max(1, round(math.sqrt(size / self.ratio))))
+        wide = min(width, max(1, round(math.sqrt(size * self.ratio))))
+        return round(self.down * (height - tall)), round(self.right * (width - wide)), tall, wide
+
+    def before_crop(self, height: int, width: int) -> tuple[int, int]:
+        """Return the least height and width to decode a picture to."""
+        _, _, tall, wide = self.box(height, width)
+        scale = min(1.0, max(self.height / tall, self.width / wide))
+        return math.ceil(scale * height), math.ceil(scale * width)
+
+    def fit(self, pixels: Pixels) -> Pixels:
+        """Cut the part out, scale it, mirror it."""
+        top, left, tall, wide = self.box(*pixels.shape[:2])
+        part = pixels[top : top + tall, left : left + wide]
+        scaled = resize(np.ascontiguousarray(part), self.height, self.width)
+        return scaled[:, ::-1] if self.mirrored else scaled

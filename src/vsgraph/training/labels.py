@@ -1,0 +1,98 @@
+"""What a network is trained on: web labels, or those of a correction."""
+
+import hashlib
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from vsgraph.checks import check_one_of
+from vsgraph.correction import Correction
+from vsgraph.crawls.record import Crawl
+from vsgraph.errors import InputError
+
+Kind = Literal["final", "gnn", "cnn", "web", "decided"]
+KINDS: tuple[str, ...] = get_args(Kind)
+
+
+class Labels(NamedTuple):
+    """Labels to train on.
+
+    Attributes
+    ----------
+    table : csr_array or TopScores of shape (n_images, n_classes)
+        A row an image; zeros where an image is to be left out.
+    several : bool
+        Whether an image may have several.
+    """
+
+    table: Any
+    several: bool
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """The images to learn from."""
+        if issparse(self.table):
+            return np.flatnonzero(np.diff(self.table.indptr))
+        return np.flatnonzero(self.table.total > 0)
+
+    def counts(self) -> NDArray[np.float64]:
+        """Return the number of images of each class; of soft labels, of the likeliest."""
+        n_classes = self.table.shape[1]
+        if issparse(self.table):
+            return np.bincount(self.table.indices, minlength=n_classes).astype(np.float64)
+        likeliest = self.table.argmax(axis=1)[self.rows]
+        return np.bincount(likeliest, minlength=n_classes).astype(np.float64)
+
+    def digest(self) -> str:
+        """Return what changes with any label."""
+        made = hashlib.blake2b(digest_size=16)
+        parts: Any = (
+            (self.table.indptr, self.table.indices)
+            if issparse(self.table)
+            else self.table.parts().values()
+        )
+        for part in parts:
+            made.update(np.ascontiguousarray(part).tobytes())
+        return made.hexdigest()
+
+
+def web_labels(crawl: Crawl) -> Labels:
+    """Return the labels that a crawl came with."""
+    return Labels(crawl.labels_matrix(), crawl.has_several_labels)
+
+
+def corrected_labels(correction: Correction, kind: str = "final") -> Labels:
+    """Return labels of a correction.
+
+    Parameters
+    ----------
+    correction : Correction
+        What was found out.
+    kind : {'final', 'gnn', 'cnn', 'web', 'decided'}
+        ``p_f``, ``p_g`` or ``p_c``, as soft labels; the web labels; or the labels that were decided
+        on. In 'final' and 'decided' rejected images are left out.
+    """
+    check_one_of("labels", kind, KINDS)
+    several = correction.web_labels.ndim == 2
+    if kind in {"web", "decided"}:
+        chosen = correction.web_labels if kind == "web" else correction.final_labels
+        return Labels(_as_matrix(chosen, len(correction.class_names)), several)
+    if kind == "final":
+        return Labels(correction.soft_labels(), several)
+    scores = correction.gnn_probs if kind == "gnn" else correction.cnn_probs
+    if scores is None:
+        raise InputError("the correction was made without a classifier: it has no labels 'cnn'")
+    if not several:
+        scores = scores.scaled(1 / np.where(scores.total > 0, scores.total, 1))
+    return Labels(scores, several)
+
+
+def _as_matrix(labels: NDArray[Any], n_classes: int) -> csr_array:
+    """Return labels of either shape as a sparse matrix; -1 is a row of nothing."""
+    if labels.ndim == 2:
+        return csr_array(labels.astype(bool))
+    starts = np.concatenate([[0], np.cumsum(labels >= 0)])
+    there = labels[labels >= 0]
+    return csr_array((np.ones(len(there), bool), there, starts), (len(labels), n_classes))

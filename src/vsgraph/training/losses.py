@@ -1,0 +1,47 @@
+"""What a network is trained to make small, image by image."""
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+
+def image_losses(logits: Tensor, labels: Tensor, loss: str) -> Tensor:
+    """Return the loss of each image.
+
+    ``softmax``: ``- sum_c labels_c log p_c``, the soft cross-entropy of Eq. 9. ``sigmoid``: binary
+    cross-entropy of each class by itself, summed, as in the released form.
+
+    Parameters
+    ----------
+    logits, labels : Tensor of shape (n_images, n_classes)
+        Labels may be soft.
+    loss : {'softmax', 'sigmoid'}
+        Which of the two.
+
+    Returns
+    -------
+    losses : Tensor of shape (n_images,)
+    """
+    if loss == "softmax":
+        return -(labels * functional.log_softmax(logits, dim=1)).sum(dim=1)
+    each = functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
+    return each.sum(dim=1)
+
+
+def class_weights(n_images: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return ``N / (C n_y)`` for every class, so that each class weighs the same in all.
+
+    Over the classes that have images; the others get 1. The mean over images is 1.
+
+    >>> class_weights(np.array([1.0, 3.0, 0.0])).round(3).tolist()
+    [2.0, 0.667, 1.0]
+    """
+    there = n_images > 0
+    even = n_images.sum() / max(1, int(there.sum()))
+    return np.where(there, even / np.where(there, n_images, 1), 1).astype(np.float32)
+
+
+def image_weights(labels: Tensor, weights: Tensor) -> Tensor:
+    """Return the weight of each image: that of its classes, averaged by its labels."""
+    return labels @ weights / labels.sum(dim=1).clamp(min=1e-12)

@@ -1,0 +1,142 @@
+"""One process or many: what each has to do, and how they agree.
+
+Under ``torchrun`` every process takes a part of each batch. Sums over all of them, norms of the
+whole batch and averaged gradients make the result that of one process, up to the order of sums.
+"""
+
+import dataclasses
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, distributed, nn
+
+
+@dataclasses.dataclass(frozen=True)
+class Processes:
+    """Which of how many this is, and what it computes on."""
+
+    rank: int
+    n: int
+    device: str
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes files and talks."""
+        return self.rank == 0
+
+    def part(self, n: int) -> slice:
+        """Return this process's part of a batch, in order.
+
+        >>> [Processes(rank, 3, "cpu").part(7) for rank in range(3)]
+        [slice(0, 2, None), slice(2, 4, None), slice(4, 7, None)]
+        """
+        return slice(self.rank * n // self.n, (self.rank + 1) * n // self.n)
+
+    def total(self, *values: float) -> list[float]:
+        """Return the sums of numbers over all processes."""
+        if self.n == 1:
+            return list(values)
+        sums = torch.tensor(values, dtype=torch.float64, device=self.device)
+        distributed.all_reduce(sums)
+        return sums.tolist()
+
+    def together(self, values: Tensor) -> Tensor:
+        """Return the values of all processes, in order, and so the same everywhere."""
+        if self.n == 1:
+            return values
+        parts: list[Any] = [None] * self.n
+        distributed.all_gather_object(parts, values.cpu())
+        return torch.cat(parts).to(values.device)
+
+    def wait(self) -> None:
+        """Wait until every process is here."""
+        if self.n > 1:
+            distributed.barrier()
+
+
+@contextmanager
+def open_processes() -> Iterator[Processes]:
+    """Join the other processes where ``torchrun`` started several."""
+    gpu = torch.cuda.is_available()
+    count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1:
+        yield Processes(0, 1, "cuda" if gpu else "cpu")
+        return
+    device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if gpu else "cpu"
+    if gpu:
+        torch.cuda.set_device(device)
+    distributed.init_process_group("nccl" if gpu else "gloo")
+    try:
+        yield Processes(distributed.get_rank(), count, device)
+    finally:
+        distributed.destroy_process_group()
+
+
+def share_training(network: nn.Module, processes: Processes) -> nn.Module:
+    """Return a network whose gradients and norms are those of the whole batch."""
+    if processes.n == 1:
+        return network
+    if processes.device == "cpu":
+        shared = _with_shared_norms(network)
+        return nn.parallel.DistributedDataParallel(shared, broadcast_buffers=False)
+    synced = nn.SyncBatchNorm.convert_sync_batchnorm(network)
+    device = torch.device(processes.device)
+    return nn.parallel.DistributedDataParallel(synced, device_ids=[device], broadcast_buffers=False)
+
+
+class _Sum(torch.autograd.Function):
+    """The sum over processes, of values and of gradients."""
+
+    @staticmethod
+    def forward(_: Any, values: Tensor) -> Tensor:  # noqa: ANN401
+        """Add up values."""
+        summed = values.clone()
+        distributed.all_reduce(summed)
+        return summed
+
+    @staticmethod
+    def backward(_: Any, *gradients: Tensor) -> Tensor:  # noqa: ANN401
+        """Add up gradients."""
+        summed = gradients[0].clone()
+        distributed.all_reduce(summed)
+        return summed
+
+
+class SharedNorm(nn.BatchNorm2d):
+    """Batch norm over the batch of all processes, on any backend."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """Normalize by mean and variance over all processes."""
+        if not self.training:
+            return super().forward(maps)
+        values = maps.float()
+        n = torch.full((1,), values.numel() / values.shape[1], device=values.device)
+        sums = _Sum.apply(torch.cat([values.sum((0, 2, 3)), n]))
+        mean = (sums[:-1] / sums[-1]).view(1, -1, 1, 1)
+        off = values - mean
+        variance = _Sum.apply((off * off).sum((0, 2, 3))) / sums[-1]
+        with torch.no_grad():
+            self._remember(mean.flatten(), variance * sums[-1] / (sums[-1] - 1))
+        scale = torch.rsqrt(variance + self.eps) * self.weight
+        found = off * scale.view(1, -1, 1, 1) + self.bias.view(1, -1, 1, 1)
+        return found.to(maps.dtype)
+
+    def _remember(self, mean: Tensor, variance: Tensor) -> None:
+        """Move the running mean and variance."""
+        if self.running_mean is None or self.running_var is None or self.momentum is None:
+            return
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
+        self.running_var.lerp_(variance.to(self.running_var.dtype), self.momentum)
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked += 1
+
+
+def _with_shared_norms(network: nn.Module) -> nn.Module:
+    """Let every batch norm of a network be shared, in place; its weights stay the same tensors."""
+    for module in network.modules():
+        if type(module) is nn.BatchNorm2d:
+            module.__class__ = SharedNorm
+    return network
