@@ -53,6 +53,10 @@ PHOTO_METHODS = (
 TEXT_METHODS = (
     "sentence-transformers", "torch fp32", "onnxruntime fp32", "openvino fp32", "openvino int8",
 )  # fmt: skip
+TRAININGS = {
+    "load": ("plain", "plain, 2 workers", "timm, 2 workers", "vsgraph"),
+    "train": ("plain", "plain, 2 workers", "vsgraph"),
+}
 COCO_WEB = Path(os.environ.get("VSGRAPH_COCO_WEB", HERE.parents[1] / "shared/data/coco-web"))
 CURVES = {
     "N": [(n, 512, 100, ()) for n in (12_500, 25_000, 50_000, 100_000, 200_000)],
@@ -69,6 +73,8 @@ def child(script: str, *arguments: object) -> dict[str, Any]:
     environment = os.environ | {"PYTHONWARNINGS": "ignore"}
     if "plain, huge pages" in arguments:
         environment["THP_MEM_ALLOC_ENABLE"] = "1"
+    if any(str(one).startswith("timm") for one in arguments):
+        environment["PYTHONPATH"] = str(timm_folder())
     try:
         ran = subprocess.run(
             command, capture_output=True, text=True, timeout=LONGEST, env=environment, check=False
@@ -205,6 +211,26 @@ def measure_encoders(book: Book) -> None:
         book.measure(f"encode texts {method}", "encoding.py", "texts", method, COCO_WEB)
 
 
+def timm_folder() -> Path:
+    """Return timm and torchvision beside the environment: installed in it, they break others."""
+    folder = SCRATCH / "timm"
+    if not folder.exists():
+        target = ["--target", str(folder), "timm>=1.0", "torchvision==0.28.0"]
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *target]
+        subprocess.run(command, check=True)
+    return folder
+
+
+def measure_training(book: Book) -> None:
+    """Measure loading and training, where COCO-Web is there."""
+    if not (COCO_WEB / "metadata.jsonl").exists() or not book.wants("training"):
+        return
+    for kind, methods in TRAININGS.items():
+        for method in methods:
+            name = f"training {kind} {method}"
+            book.measure(name, "training_speed.py", kind, method, large_photos())
+
+
 @click.command()
 @click.option("--only", default="", help="Measure again what starts with this name.")
 @click.option("--page-only", is_flag=True, help="Only write the page from the results.")
@@ -220,6 +246,7 @@ def main(only: str, *, page_only: bool) -> None:
         measure_whole(book)
         measure_networks(book)
         measure_encoders(book)
+        measure_training(book)
     write_page(book.results, HERE.parent / "docs" / "performance.md")
 
 

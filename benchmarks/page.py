@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import vsgraph
-from encoder_page import encoder_part
+from encoder_page import encoder_part, training_part
 from picture import draw
 from vsgraph.estimate import REFERENCE_FLOPS
 
@@ -16,9 +16,9 @@ STAGES = ("reading", "graph", "text", "network", "evidence", "labels")
 TOP = """\
 # Performance
 
-Made by `make bench` (`benchmarks/`); every measurement runs alone, in a process of its own, one
-after the other, unless a row says otherwise. Seconds depend on the machine and its load: read
-the ratios.
+Made by `make bench` (`benchmarks/`): every measurement in a process of its own, one after the
+other. Seconds depend on the machine and on what else it does: read the ratios, and CPU time where
+both are given.
 
 """
 SEARCH_NOTE = """\
@@ -58,7 +58,7 @@ def write_page(results: Results, path: Path) -> None:
     """Write the page."""
     searches = [_searches(results, data) for data in ("real 20k", "real 100k", "made-up 500k")]
     rest = [_networks(results), _whole(results), _curves(results), _plan()]
-    ways = [_readers(results), encoder_part(results)]
+    ways = [_readers(results), encoder_part(results), training_part(results)]
     page = "".join([TOP, _machine(results["machine"]), *searches, *rest, *ways])
     path.write_text(page.rstrip() + "\n", encoding="utf-8")
     points = curve_points(results)
