@@ -1,7 +1,7 @@
 """Measure one way to load or train, end to end: ``training_speed.py KIND METHOD FOLDER``.
 
-*load*: pictures read, decoded, cropped at random to 224 px and mirrored, in batches. *train*: the same
-at 128 px, and steps of EfficientNet-Lite0 on them. Prints JSON.
+*load*: pictures read, decoded, cropped at random to 224 px and mirrored, in batches. *train*: the
+same at 128 px, and steps of EfficientNet-Lite0 on them. Prints JSON.
 """
 
 import json
@@ -29,7 +29,7 @@ def our_loader(paths: list[Path], size: int) -> Callable[[], Iterator[Any]]:
     from vsgraph.training.batches import Crops, cut_batches, read_batches
 
     crawl = crawl_of(paths)
-    crops = Crops(size, size, 0.08, True, 0)
+    crops = Crops(size, size, 0.08, flip=True, random_state=0)
 
     def run() -> Iterator[Any]:
         with quiet_decoders():
@@ -107,7 +107,7 @@ def load(method: str, folder: Path) -> tuple[Callable[[], int], int]:
     paths = photos_of(folder, LOADED)
     workers = 2 if "workers" in method else 0
     makers: dict[str, Any] = {"plain": plain_loader, "timm": timm_loader}
-    made = makers.get(method.split(",")[0])
+    made = makers.get(method.partition(",")[0])
     batches = our_loader(paths, 224) if made is None else made(paths, 224, workers)
     return lambda: sum(len(batch) for batch in batches()), len(paths)
 
