@@ -58,9 +58,9 @@ class Estimate:
 
     def __str__(self) -> str:
         total = sum(self.seconds.values())
-        stages = ", ".join(f"{name} {_span(took)}" for name, took in self.seconds.items())
+        stages = ", ".join(f"{name} {say_span(took)}" for name, took in self.seconds.items())
         return (
-            f"about {_span(total)} ({stages}), {self.memory / GB:.1f} GB of memory beside the "
+            f"about {say_span(total)} ({stages}), {self.memory / GB:.1f} GB of memory beside the "
             f"mapped files, {self.disk / GB:.2f} GB of disk"
         )
 
@@ -231,10 +231,10 @@ def available_memory() -> float | None:
         return float(os.sysconf(names[0]) * os.sysconf(names[1])) if known else None
 
 
-def _span(seconds: float) -> str:
+def say_span(seconds: float) -> str:
     """Return a span of time in words.
 
-    >>> _span(5), _span(300), _span(9000)
+    >>> say_span(5), say_span(300), say_span(9000)
     ('5 s', '5 min', '2.5 h')
     """
     if seconds < 120:

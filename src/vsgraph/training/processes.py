@@ -51,6 +51,18 @@ class Processes:
         distributed.all_gather_object(parts, values.cpu())
         return torch.cat(parts).to(values.device)
 
+    def first_says(self, said: bool) -> bool:  # noqa: FBT001
+        """Return what the first process says, everywhere."""
+        return bool(self.total(float(said and self.is_first))[0])
+
+    def merged(self, found: dict[Any, Any]) -> dict[Any, Any]:
+        """Return what all processes found, together."""
+        if self.n == 1:
+            return found
+        parts: list[Any] = [None] * self.n
+        distributed.all_gather_object(parts, found)
+        return {key: value for part in parts for key, value in part.items()}
+
     def wait(self) -> None:
         """Wait until every process is here."""
         if self.n > 1:

@@ -17,6 +17,7 @@ from vsgraph.crawls.record import Crawl
 from vsgraph.encoders.checkpoints import WEIGHTS, Checkpoint
 from vsgraph.encoders.reading import quiet_decoders
 from vsgraph.errors import TrainingError
+from vsgraph.estimate import say_span
 from vsgraph.training.batches import (
     Batch,
     Crops,
@@ -35,6 +36,7 @@ from vsgraph.training.telling import Book
 from vsgraph.training.validation import Validation
 
 SAVE_SECONDS = 600
+TIMED = 3  # steps after which the time is foretold
 
 
 @dataclasses.dataclass
@@ -54,6 +56,7 @@ class Trainer:
     save_seconds: float = SAVE_SECONDS
     book: Book = dataclasses.field(default_factory=Book)
     place: Place = dataclasses.field(default_factory=Place)
+    n_timed: int = 0
     unreadable: dict[int, tuple[str, str]] = dataclasses.field(default_factory=dict)
 
     @property
@@ -81,25 +84,34 @@ class Trainer:
             disable=None if show else True, leave=False,
         ) as bar:  # fmt: skip
             while self.place.epoch < self.recipe.epochs:
-                self._epoch(bar)
+                self._epoch(bar, tell)
                 tell(say(self.place.history[-1]))
+        self.unreadable = self.processes.merged(self.unreadable)
 
-    def _epoch(self, bar: "tqdm[Any]") -> None:
+    def _epoch(self, bar: "tqdm[Any]", tell: Callable[[str], None]) -> None:
         """Do what is left of an epoch, then judge and keep."""
         started = saved = time.monotonic()
-        images = -self.place.sums.get("n", 0)
+        before = self.place.sums.get("n", 0)
         for batch in self._batches():
             self._step(batch)
             bar.update()
-            sums = self.place.sums
-            speed = (images + sums["n"]) / max(time.monotonic() - started, 1e-9)
+            sums, now = self.place.sums, time.monotonic()
+            speed = (sums.get("n", 0) - before) / max(now - started, 1e-9)
             told = {"epoch": self.place.epoch + 1, "images/s": f"{speed:.0f}", **_means(sums)}
             bar.set_postfix(told)
             self.place.step += 1
-            if time.monotonic() - saved > self.save_seconds:
+            self.n_timed += 1
+            if self.n_timed == TIMED and speed:
+                tell(f"about {say_span(self._images_left() / speed)} to go")
+            if self.processes.first_says(now - saved > self.save_seconds):
                 self.save()
                 saved = time.monotonic()
-        self._finish_epoch(time.monotonic() - started, images)
+        self._finish_epoch((self.place.sums.get("n", 0) - before) / (time.monotonic() - started))
+
+    def _images_left(self) -> int:
+        """Return how many images are still to be seen."""
+        steps = (self.recipe.epochs - self.place.epoch) * self.n_steps - self.place.step
+        return steps * min(self.recipe.batch_size, len(self.rows))
 
     def _batches(self) -> Iterator[Batch]:
         """Yield this process's parts of the batches of an epoch that are left."""
@@ -165,14 +177,15 @@ class Trainer:
             f"kept last is in {self.folder / LAST}"
         )
 
-    def _finish_epoch(self, seconds: float, images: float) -> None:
+    def _finish_epoch(self, speed: float) -> None:
         """Judge the network, write down the epoch, and keep what the next one needs."""
         at = self.place
         line = {
             "epoch": at.epoch + 1, **_means(at.sums),
             "rate": learning_rate(self.recipe, (at.epoch + 1) * self.n_steps - 1, self.n_steps),
-            "images_per_second": round((images + at.sums.get("n", 0)) / max(seconds, 1e-9), 1),
         }  # fmt: skip
+        if speed:
+            line["images_per_second"] = round(speed, 1)
         judged = None
         if self.validation is not None:
             judged = self.validation.judge(self.learners[0].weights(), self.processes)
