@@ -252,10 +252,16 @@ def test_the_truth_may_come_from_a_table(finished, crawl, tmp_path):
     lines = ["path,truth", *(f"{row['file_name']},{row['truth']}" for row in rows)]
     table = put(tmp_path / "truth.csv", "\n".join(lines))
     judged = CliRunner().invoke(main, ["evaluate", str(finished), "--truth", str(table), "--json"])
+    lines[1] = f"{rows[0]['file_name']},"
+    lines[2:4] = [f"{row['file_name']},bta" for row in rows[1:3]]
+    partly = put(tmp_path / "partly.csv", "\n".join(lines))
+    typos = CliRunner().invoke(main, ["evaluate", str(finished), "--truth", str(partly)])
     other = put(tmp_path / "other.csv", "path,truth\nelsewhere.jpg,bat\n")
     wrong = CliRunner().invoke(main, ["evaluate", str(finished), "--truth", str(other)])
 
     assert json.loads(judged.output)["n_judged"] == 40
+    assert "39 images judged of 105" in typos.output
+    assert "a name that is no class: 'bta' (2 images; is 'bat' meant?)" in typos.output
     assert "speaks of no image of the crawl" in wrong.output
 
 

@@ -17,7 +17,9 @@ from vsgraph.storage import write_whole
 from vsgraph.sweep_table import SweepTable
 from vsgraph.sweeping import sweep
 
-TRUTH = click.option("--truth", type=CRAWL, help="Table of paths and true classes.")
+TRUTH = click.option(
+    "--truth", type=CRAWL, help="Table of paths and true classes; an empty cell: unknown."
+)
 SEPARATOR = click.option("--label-separator", metavar="TEXT", help="Between several true classes.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
