@@ -351,6 +351,8 @@ def test_a_crawl_with_hostile_files_is_corrected_all_the_same(tmp_path, model_ca
                     "picture too large": 1}  # fmt: skip
     assert made.crawl.problems.counts.total() == 2 + 6
     assert not np.asarray(made.features[105:]).any()
+    assert made.counts["unreadable"] == 6 - (made.correction.decisions[105:] != 0).sum()
+    assert sum(made.counts.values()) == 111
     assert made.crawl.texts(slice(105, 106)) == ["bat & cave"]
     pages = "".join(page.read_text() for page in made.page.parent.rglob("*.html"))
     assert "onerror" not in pages

@@ -31,6 +31,18 @@ def percent(share: float | None) -> str:
     return "-" if share is None or math.isnan(share) else f"{share:.1%}"
 
 
+def decided(counts: Mapping[str, int]) -> str:
+    """Say how many images were kept, relabeled, rejected, and could not be read.
+
+    >>> decided({"keep": 1000, "relabel": 20, "reject": 3, "unreadable": 2})
+    'kept 1,000, relabeled 20, rejected 3, 2 unreadable (label left as it was)'
+    """
+    told = (("keep", "kept"), ("relabel", "relabeled"), ("reject", "rejected"))
+    lost = counts.get("unreadable", 0)
+    last = [f"{lost:,} unreadable (label left as it was)"] if lost else []
+    return ", ".join([*(f"{word} {counts[name]:,}" for name, word in told), *last])
+
+
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     r"""Return a Markdown table; what would break a cell is escaped.
 

@@ -10,7 +10,8 @@ from vsgraph.cli.group import main
 from vsgraph.cli.options import FILE, read_change
 from vsgraph.estimate import check_room
 from vsgraph.settings import Settings
-from vsgraph.storage import refuse_taken
+from vsgraph.storage import open_array, refuse_taken
+from vsgraph.writing import decided
 
 
 @main.command("correct-arrays")
@@ -60,10 +61,10 @@ def correct_arrays_command(
         return
     correction = files.correct(settings, progress=True)
     correction.save(out, overwrite=overwrite)
-    counts = correction.counts
+    counts = correction.counts_with(open_array(files.features))
     click.echo(
-        f"{len(correction)} images: kept {counts['keep']}, relabeled {counts['relabel']}, rejected "
-        f"{counts['reject']}; recall of the graph {correction.graph_recall:.3f}"
+        f"{len(correction)} images: {decided(counts)}; recall of the graph "
+        f"{correction.graph_recall:.3f}"
     )
     click.echo(
         f"took {time.monotonic() - started:.0f} s and {peak_memory() / 1e9:.1f} GB of memory, "

@@ -13,6 +13,7 @@ from vsgraph.runs import Choices, run
 from vsgraph.runs.folder import STAGES
 from vsgraph.runs.running import plan_run
 from vsgraph.settings import Settings
+from vsgraph.writing import decided
 
 GIVEN = (
     "image_encoder", "text_encoder", "runtime", "precision", "meanings", "features",
@@ -79,10 +80,8 @@ def correct_command(
     )  # fmt: skip
     if quiet:
         return
-    counts = made.correction.counts
     click.echo(
-        f"{len(made.correction):,} images: kept {counts['keep']:,}, relabeled "
-        f"{counts['relabel']:,}, rejected {counts['reject']:,}; took "
+        f"{len(made.correction):,} images: {decided(made.counts)}; took "
         f"{time.monotonic() - started:.0f} s"
     )
     if report:

@@ -126,6 +126,12 @@ class Run:
         return truth, crawl.truth_known
 
     @property
+    def counts(self) -> dict[str, int]:
+        """How many images were kept, relabeled, rejected; apart, those with unreadable pictures."""
+        counted = self.record["stages"]["labels"]["counts"]
+        return counted if "unreadable" in counted else self.correction.counts_with(self.features)
+
+    @property
     def page(self) -> Path:
         """The page to open."""
         return self.path / "report" / "index.html"

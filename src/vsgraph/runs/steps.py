@@ -274,7 +274,7 @@ class Runner:
                 class_names=self.crawl.class_names, settings=self.settings, progress=self.progress,
             )  # fmt: skip
             made.save(self.folder.path / "correction", overwrite=True)
-            return {"counts": made.counts}
+            return {"counts": made.counts_with(features)}
 
         self.do("labels", key, decide)
         return key
