@@ -1,5 +1,6 @@
 """A run from a crawl on disk to corrected labels: resumed, redone in part, killed, judged."""
 
+import dataclasses
 import json
 import random
 import subprocess
@@ -17,6 +18,7 @@ from vsgraph.cli import main
 from vsgraph.errors import InputError
 from vsgraph.made_up import make_crawl, picture_features, text_vectors, write_crawl
 from vsgraph.runs import Choices, Run, run
+from vsgraph.runs.running import preview
 
 FEW = vsgraph.Settings(n_neighbors=4, anchors_per_class=5)
 
@@ -74,6 +76,7 @@ def test_changed_settings_redo_only_what_depends_on_them(crawl, tmp_path):
     wider = vsgraph.Settings(n_neighbors=5, anchors_per_class=3)
     _, more = told_by(crawl, out, settings=wider, choices=own_vectors(crawl), with_report=False)
 
+    assert lines[0].startswith("changed since the last run: anchors_per_class (was 5, now 3); what")
     assert lines[-2:] == ["graph: done before", "labels, again: its inputs changed ..."]
     assert more[-2:] == ["graph, again: its inputs changed ...", lines[-1]]
 
@@ -284,6 +287,43 @@ def test_a_dry_run_and_a_quiet_one(crawl, tmp_path):
     assert dry.exit_code == quiet.exit_code == 0, dry.output + quiet.output
     assert not (tmp_path / "dry").exists()
     assert quiet.output == ""
+
+
+def test_a_dry_run_says_what_is_done_and_what_would_be_done_again(finished, crawl, tmp_path):
+    arguments = ["correct", str(crawl), "-o", str(finished), *vectors(crawl), "--dry-run"]
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+    same = CliRunner().invoke(main, [*arguments, *SETTINGS])
+    again = CliRunner().invoke(main, [*arguments, *SETTINGS, "--redo-from", "labels"])
+    other = CliRunner().invoke(main, arguments)
+
+    assert same.output.count("done before") == 6
+    assert "would be" not in same.output
+    assert "graph: done before\nlabels: would be done\nreport: would be done\n" in again.output
+    assert "n_neighbors (was 4, now 5)" in other.output
+    assert "meanings: done before" in other.output
+    for stage in ("graph", "labels", "report"):
+        assert f"{stage}: would be done again: its inputs changed" in other.output
+    assert before == {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+
+
+def test_a_dry_run_without_the_meanings_that_were_given(crawl, tmp_path):
+    out = tmp_path / "run"
+    lines = []
+    choices = Choices(features=crawl.parent / "features.npy", text_encoder="lsa",
+                      meanings=crawl.parent / "meanings.csv")  # fmt: skip
+    run(crawl, out, settings=FEW, choices=choices, with_report=False)
+    other = dataclasses.replace(choices, meanings=None, probe=False)
+    preview(crawl, out, settings=FEW, choices=other, with_report=False, tell=lines.append)
+
+    assert f"meanings (was {crawl.parent / 'meanings.csv'}, now not given), probe (was" in lines[2]
+    assert lines[3:] == [
+        "crawl: done before",
+        "texts: done before",
+        "meanings: would be done again: its inputs changed",
+        "descriptions: would be done again: its inputs changed",
+        "graph: done before",
+        "labels: would be done again: its inputs changed",
+    ]
 
 
 # killed

@@ -8,10 +8,9 @@ import click
 
 from vsgraph.cli.group import main
 from vsgraph.cli.options import CRAWL, FILE, crawl_options, read_change, reading
-from vsgraph.crawls import read_crawl
 from vsgraph.runs import Choices, run
 from vsgraph.runs.folder import STAGES
-from vsgraph.runs.running import plan_run
+from vsgraph.runs.running import preview
 from vsgraph.settings import Settings
 from vsgraph.writing import decided
 
@@ -46,7 +45,7 @@ GIVEN = (
 @click.option("--probe/--no-probe", default=True, help="Train a linear probe for p_c.")
 @click.option("--redo-from", type=click.Choice(STAGES), help="Do a stage again, and all after it.")
 @click.option("--report/--no-report", default=True, help="Write the report.")
-@click.option("--dry-run", is_flag=True, help="Only say what it would take.")
+@click.option("--dry-run", is_flag=True, help="Only say what it would take, and do again.")
 @click.option("--anyway", is_flag=True, help="Start even if memory or disk seem too small.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but warnings and errors.")
 @crawl_options
@@ -65,19 +64,22 @@ def correct_command(
     """Correct the labels of CRAWL: read, encode, correct, report.
 
     Every stage is kept in the folder of the run as it finishes. Started again, it takes up where it
-    was; with other settings it does again only what depends on them.
+    was; with other settings it does again only what depends on them. What is not given has its
+    default again, also where the run was begun otherwise; a line says what changed.
     """
     started = time.monotonic()
     choices = Choices(**{name: options.pop(name) for name in GIVEN})
     settings = Settings.from_dict(dict(map(read_change, changes)))
     how = reading(**options)
+    given: dict[str, Any] = {
+        "settings": settings, "choices": choices, "reading": how, "redo_from": redo_from,
+        "with_report": report,
+    }  # fmt: skip
     if dry_run:
-        plan_run(read_crawl(path, **how), settings, click.echo)
+        preview(path, out, **given, tell=click.echo)
         return
-    made = run(
-        path, out, settings=settings, choices=choices, reading=how, redo_from=redo_from,
-        with_report=report, anyway=anyway, progress=not quiet, tell=None if quiet else click.echo,
-    )  # fmt: skip
+    tell = None if quiet else click.echo
+    made = run(path, out, **given, anyway=anyway, progress=not quiet, tell=tell)
     if quiet:
         return
     click.echo(
