@@ -286,6 +286,26 @@ def test_unknown_settings_are_refused_by_name():
         Settings.from_dict({"n_neighbours": 3})
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"), [("n_neighbours", "n_neighbors"), ("anchor_per_class", "anchors_per_class")]
+)
+def test_the_setting_that_is_meant_is_named(name, meant):
+    with pytest.raises(InputError, match=rf"did you mean {meant}\?$"):
+        Settings.from_dict({name: 3})
+    with pytest.raises(InputError, match=r"known: \[.*\]$"):
+        Settings.from_dict({"xyzxyz": 3})
+
+
+def test_settings_go_by_the_papers_symbols_too():
+    given = {"k": 3, "w": 0.5, "m": 7, "L": 2, "lambda": 0.25, "tau_f": 0.75}
+    found = Settings.from_dict(given)
+
+    assert (found.n_neighbors, found.self_weight, found.anchors_per_class) == (3, 0.5, 7)
+    assert (found.gnn_layers, found.gnn_weight, found.confidence_threshold) == (2, 0.25, 0.75)
+    with pytest.raises(InputError, match="n_neighbors is given twice, once by its symbol"):
+        Settings.from_dict({"k": 3, "n_neighbors": 3})
+
+
 def test_presets_hold_the_papers_numbers():
     google, web, nus = Settings.google_500(), Settings.webvision_1000(), Settings.nus_81_web()
     assert (google.n_neighbors, google.anchors_per_class, google.self_weight) == (5, 10, 0)

@@ -198,8 +198,11 @@ def test_nothing_cannot_be_drawn():
     ("arguments", "said"),
     [
         ({"grid": {}}, "grid must name at least one setting"),
-        ({"grid": {"kk": [1]}}, "grid names 'kk', which is no setting"),
-        ({"grid": {"k": [1], "n_neighbors": [2]}}, "grid names n_neighbors twice"),
+        ({"grid": {"kk": [1]}}, "unknown settings: kk; known: "),
+        (
+            {"grid": {"k": [1], "n_neighbors": [2]}},
+            "n_neighbors is given twice, once by its symbol",
+        ),
         ({"grid": {"k": 3}}, "grid must give n_neighbors a list of values, got 3"),
         ({"grid": {"form": "printed"}}, "grid must give form a list of values"),
         ({"grid": {"k": []}}, "grid must give n_neighbors at least one value"),

@@ -7,7 +7,7 @@ import click
 
 from vsgraph.arrays import ArrayFiles, peak_memory
 from vsgraph.cli.group import main
-from vsgraph.cli.options import FILE, read_change
+from vsgraph.cli.options import FILE, SET, read_change
 from vsgraph.estimate import check_room
 from vsgraph.settings import Settings
 from vsgraph.storage import open_array, refuse_taken
@@ -25,13 +25,7 @@ from vsgraph.writing import decided
 @click.option("--cnn-probs", type=FILE, help="A classifier's probabilities, a column a class.")
 @click.option("--class-names", type=FILE, help="Text file with a name a line.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="New folder.")
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Change a setting, as in n_neighbors=10; may be repeated.",
-)
+@SET
 @click.option("--overwrite", is_flag=True, help="Replace a correction that is there already.")
 @click.option("--dry-run", is_flag=True, help="Only say what it would take.")
 @click.option("--anyway", is_flag=True, help="Start even if memory or disk seem too small.")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from vsgraph.cli.group import main
-from vsgraph.cli.options import CRAWL, FILE, crawl_options, read_change, reading
+from vsgraph.cli.options import CRAWL, FILE, SET, crawl_options, read_change, reading
 from vsgraph.runs import Choices, run
 from vsgraph.runs.folder import STAGES
 from vsgraph.runs.running import preview
@@ -25,13 +25,7 @@ GIVEN = (
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the run."
 )
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Change a setting, as in n_neighbors=10; may be repeated.",
-)
+@SET
 @click.option("--meanings", type=FILE, help="Table of meanings, see vsgraph describe.")
 @click.option("--image-encoder", default="lite0", show_default=True, help="See vsgraph embed.")
 @click.option("--text-encoder", default="minilm", show_default=True, help="See vsgraph embed.")

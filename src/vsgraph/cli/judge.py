@@ -77,7 +77,7 @@ def compare_command(
     multiple=True,
     required=True,
     metavar="NAME=A,B,...",
-    help="Values of a setting to try, as in k=5,10,20 (k, w, m, lambda, tau_f or a full name).",
+    help="Values of a setting to try, as in n_neighbors=5,10,20 (or k, w, m, L, lambda, tau_f).",
 )
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for table and picture.")
 @click.option("--measure", help="What to draw, as in right or keep.")
