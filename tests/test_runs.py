@@ -226,7 +226,12 @@ def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
     alike = CliRunner().invoke(main, ["compare", str(finished), str(finished)])
     grid = ["--grid", "k=3,4", "--grid", "m=2,5", "-o", str(tmp_path / "sweep")]
     swept = CliRunner().invoke(main, ["sweep", str(finished), *grid])
-    rounds = CliRunner().invoke(main, ["progressive", str(finished), "--rounds", "2"])
+    rounds = CliRunner().invoke(
+        main, ["progressive", str(finished), "--rounds", "2", "-o", str(tmp_path / "p")]
+    )
+    bogus = CliRunner().invoke(
+        main, ["sweep", str(finished), "--grid", "k=3", "--measure", "bogus"]
+    )
     wrong = CliRunner().invoke(main, ["sweep", str(finished), "--grid", "k"])
     twice = CliRunner().invoke(main, ["sweep", str(finished), "--grid", "k=3", "--grid", "k=4"])
     taken = CliRunner().invoke(main, ["evaluate", str(finished), "-o", str(tmp_path / "e.md")])
@@ -245,6 +250,13 @@ def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
         "sweep.svg",
     }
     assert "rounds" in rounds.output
+    assert {p.name for p in (tmp_path / "p").iterdir()} == {
+        f"progressive.{ending}" for ending in ("csv", "md", "json", "svg")
+    }
+    assert (
+        "measure must be one of keep, relabel, reject, confidence, seconds, right," in bogus.output
+    )
+    assert "| n_neighbors |" not in bogus.output
     assert "--grid needs NAME=A,B" in wrong.output
     assert "names a setting twice" in twice.output
     assert "e.md exists already" in taken.output

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from vsgraph.anchors import Anchors
 from vsgraph.blocks import do_in_threads
-from vsgraph.checks import Floats, check_vector
+from vsgraph.checks import Floats, check_one_of, check_vector
 from vsgraph.classcounts import Truth
 from vsgraph.correct import check_inputs, check_names
 from vsgraph.correction import Correction
@@ -28,6 +28,12 @@ from vsgraph.topscores import TopScores
 from vsgraph.writing import plain
 
 HELD_BYTES = 2**30  # scores of the graph that are held rather than computed again
+ALWAYS = ("keep", "relabel", "reject", "confidence", "seconds")
+JUDGED = (
+    "right", "right_kept", "right_in_set", "right_likeliest", "noise_precision", "noise_recall",
+    "auroc", "calibration_error",
+)  # fmt: skip
+SEVERAL = ("c_f1", "o_f1", "map")
 OF_EQ_8 = ("confidence_threshold", "gnn_weight")
 
 
@@ -97,6 +103,29 @@ def sweep(
         varied = {name: getattr(chosen[i], name) for name in parameters}
         rows[i] = varied | _measures(made, truth, known) | {"seconds": took}
     return SweepTable(parameters, rows, base)
+
+
+def check_measure(measure: str, *, judged: bool, several: bool) -> None:
+    """Refuse a measure that a sweep will not have.
+
+    Parameters
+    ----------
+    measure : str
+        A name, as in `right`.
+    judged : bool
+        Whether the truth is given.
+    several : bool
+        Whether images have several labels.
+
+    Examples
+    --------
+    >>> check_measure("right", judged=False, several=False)
+    Traceback (most recent call last):
+    vsgraph.errors.InputError: measure must be one of keep, relabel, reject, confidence, seconds,
+    got 'right'
+    """
+    known = ALWAYS + JUDGED * judged + SEVERAL * (judged and several)
+    check_one_of("measure", measure, known)
 
 
 class _Holding(Stages):

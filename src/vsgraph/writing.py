@@ -22,13 +22,22 @@ def plain(value: Any) -> Any:  # noqa: ANN401
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def percent(share: float | None) -> str:
-    """Print a share in percent.
+def number(value: float | None, form: str = ".3f") -> str:
+    """Print a number in a form, '-' where there is none.
+
+    >>> number(0.5), number(float("nan")), number(None)
+    ('0.500', '-', '-')
+    """
+    return "-" if value is None or math.isnan(value) else format(value, form)
+
+
+def percent(share: float | None, form: str = ".1%") -> str:
+    """Print a share in percent, '-' where there is none.
 
     >>> percent(0.5), percent(float("nan"))
     ('50.0%', '-')
     """
-    return "-" if share is None or math.isnan(share) else f"{share:.1%}"
+    return number(share, form)
 
 
 def decided(counts: Mapping[str, int]) -> str:

@@ -6,7 +6,7 @@ import click
 
 from vsgraph.cli.group import main
 from vsgraph.demo import run_demo
-from vsgraph.writing import decided
+from vsgraph.writing import decided, percent
 
 
 @main.command("demo")
@@ -20,9 +20,11 @@ def demo_command(out: Path, *, overwrite: bool) -> None:
     result = run_demo(out, overwrite=overwrite, progress=True, tell=click.echo)
     judged = result.judged
     click.echo(f"made-up crawl: {judged.n_images} drawn pictures of words with two meanings")
-    click.echo(f"labels right before: {judged.accuracy['all']['before']:.1%}")
+    click.echo(f"labels right before: {percent(judged.accuracy['all']['before'])}")
     click.echo(
-        f"labels right after:  {judged.accuracy['not rejected']['after']:.1%} of those not rejected"
+        f"labels right after:  {percent(judged.accuracy['not rejected']['after'])} of those "
+        "not rejected"
     )
-    click.echo(f"{decided(result.run.counts)} ({judged.rejected['share']:.0%} of them rightly)")
+    rightly = percent(judged.rejected["share"], ".0%")
+    click.echo(f"{decided(result.run.counts)} ({rightly} of them rightly)")
     click.echo(f"report: {result.run.page.resolve()}")
