@@ -109,7 +109,9 @@ def test_an_empty_class_and_small_classes_are_said_in_one_line(crawl):
         corrected = crawl.correct(class_names=names)
     assert len(said) == 1
     assert str(said[0].message) == (
-        "1 of 4 classes have no images (dog); 1 of 4 classes have fewer than 8 anchors (bee)"
+        "1 of 4 classes have no images (dog): check their names; 1 of 4 classes have fewer than 8 "
+        "anchors (bee): every image of theirs with text is one, right or wrong, so set "
+        "anchors_per_class lower or find more images"
     )
     assert (np.bincount(corrected.anchors.classes, minlength=4) == [8, 3, 8, 0]).all()
 
