@@ -18,6 +18,8 @@ GIVEN = (
     "image_encoder", "text_encoder", "runtime", "precision", "meanings", "features",
     "text_embeddings", "label_embeddings", "cnn_probs", "graph", "probe",
 )  # fmt: skip
+FEW_CLASSES = 10  # with fewer, less is rejected
+MORE = 0.7
 
 
 @main.command("correct")
@@ -80,5 +82,12 @@ def correct_command(
         f"{len(made.correction):,} images: {decided(made.counts)}; took "
         f"{time.monotonic() - started:.0f} s"
     )
+    few = len(made.correction.class_names) < FEW_CLASSES
+    lower = settings.reject_threshold > 0 and settings.reject_nearness < MORE
+    if few and lower and not made.counts["reject"]:
+        click.echo(
+            "no image was rejected; if some show none of the classes, reject more by --set "
+            f"reject_nearness={MORE} (now {settings.reject_nearness})"
+        )
     if report:
         click.echo(f"report: {made.page.resolve()}")
