@@ -14,6 +14,7 @@ from PIL import Image
 
 import vsgraph
 from pictures import put
+from run_beside_cleanlab import main as beside_cleanlab
 from vsgraph.cli import main
 from vsgraph.errors import InputError
 from vsgraph.made_up import make_crawl, picture_features, text_vectors, write_crawl
@@ -262,6 +263,23 @@ def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
     assert "e.md exists already" in taken.output
 
 
+def test_a_run_is_put_beside_cleanlab(finished, tmp_path):
+    page = tmp_path / "page.md"
+    done = CliRunner().invoke(
+        beside_cleanlab, [str(finished), "--note", "Made up.", "--write", str(page)]
+    )
+    rows = [line.split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
+    judged = CliRunner().invoke(main, ["evaluate", str(finished), "--json"])
+    accuracy = json.loads(judged.output)["accuracy"]
+
+    assert done.exit_code == 0, done.output
+    assert "Made up." in page.read_text()
+    assert [row[1] for row in rows[1:3]] == ["105", "105"]
+    assert rows[1][3] == f"{100 * accuracy['all']['before']:.1f}"
+    assert rows[4][2].startswith(f"{100 * accuracy['in set']['likeliest']:.1f} / ")
+    assert rows[5][3] == f"{100 * accuracy['not rejected']['after']:.1f}"
+
+
 def test_the_truth_may_come_from_a_table(finished, crawl, tmp_path):
     rows = [json.loads(line) for line in crawl.read_text().splitlines()][:40]
     lines = ["path,truth", *(f"{row['file_name']},{row['truth']}" for row in rows)]
@@ -289,6 +307,18 @@ def test_a_run_is_exported_and_its_report_written_anew(finished, tmp_path):
     assert done.exit_code == page.exit_code == 0, done.output + page.output
     assert "images as imagefolder" in done.output
     assert "index.html" in page.output
+
+
+@pytest.mark.parametrize(
+    ("change", "hinted"),
+    [("reject_nearness=0.01", True), ("reject_threshold=0", False), ("reject_nearness=0.9", False)],
+)  # fmt: skip
+def test_a_hint_where_no_image_was_rejected(crawl, tmp_path, change, hinted):
+    arguments = ["correct", str(crawl), "-o", str(tmp_path / "run"), *vectors(crawl), "--no-report"]
+    done = CliRunner().invoke(main, [*arguments, *SETTINGS, "--no-probe", "--set", change])
+
+    assert done.exit_code == 0, done.output
+    assert ("reject more by --set reject_nearness=0.7 (now 0.01)" in done.output) is hinted
 
 
 def test_a_dry_run_and_a_quiet_one(crawl, tmp_path):
