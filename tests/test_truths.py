@@ -1,7 +1,9 @@
 """What images really show: one rule, whether the crawl says it or a table beside it."""
 
 import json
+from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -10,6 +12,7 @@ from pictures import put
 from vsgraph.crawls import load_crawl, read_crawl, save_crawl
 from vsgraph.crawls.truths import tell_others, with_truth
 from vsgraph.errors import InputError, VSGraphWarning
+from vsgraph.training.testing import judge_model
 
 WEB = ["cat", "dog", "cat", "dog", "cat"]
 SHOWN = [[False, True], [False, False], [False, False], [False, False], [True, False]]
@@ -56,6 +59,7 @@ def test_nothing_is_unknown_and_a_name_that_is_no_class_shows_none(tmp_path, wri
 
     assert bare.truth is None
     assert not bare.truth_known.any()
+    assert bare.judgeable().tolist() == [0, 1, 2, 3, 4]
     for found in (crawl, with_truth(bare, table)):
         assert found.truth.toarray().tolist() == SHOWN
         assert found.truth_known.tolist() == KNOWN
@@ -88,6 +92,7 @@ def test_what_is_known_is_kept_on_disk(tmp_path):
 
     assert kept.truth_known.tolist() == KNOWN
     assert kept.other_truths == {"kat": 1}
+    assert kept.judgeable().tolist() == [0, 2, 3, 4]
     assert kept.take(slice(1, 3)).truth_known.tolist() == [False, True]
 
 
@@ -102,3 +107,12 @@ def test_names_that_are_no_class_are_told_once_those_like_a_class_first(tmp_path
 
 def test_no_word_is_said_where_every_name_is_a_class_or_none(tmp_path):
     tell_others(read_crawl(as_csv(tmp_path / "c.csv", ["dog", "", "none", "", "cat"])))
+
+
+def test_a_model_is_not_judged_by_images_of_unknown_truth(tmp_path):
+    crawl = read_crawl(as_csv(tmp_path / "c.csv", ["dog", "", "cat", "cat", "cat"]))
+    scores = np.array([[0.1, 0.9], [0.1, 0.9], [0.9, 0.1], [0.4, 0.6], [0.0, 0.0]])
+    found = judge_model(SimpleNamespace(class_names=("cat", "dog")), scores, crawl)
+
+    assert (found.n_images, found.n_unreadable) == (3, 1)
+    assert found.measures["top_1"] == pytest.approx(2 / 3)

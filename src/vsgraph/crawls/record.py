@@ -101,6 +101,12 @@ class Crawl:
             return np.zeros(len(self), bool)
         return np.asarray(self.table["truth"].is_valid().to_numpy(), bool)
 
+    def judgeable(self) -> NDArray[np.intp]:
+        """Return the rows to judge by: those of known truth, all where the crawl says none."""
+        if "truth" not in self.table.column_names:
+            return np.arange(len(self))
+        return np.flatnonzero(self.truth_known)
+
     @property
     def sources(self) -> NDArray[Any] | None:
         """Where each image comes from, where the crawl says it."""
