@@ -109,7 +109,9 @@ def test_an_empty_class_and_small_classes_are_said_in_one_line(crawl):
         corrected = crawl.correct(class_names=names)
     assert len(said) == 1
     assert str(said[0].message) == (
-        "1 of 4 classes have no images (dog); 1 of 4 classes have fewer than 8 anchors (bee)"
+        "1 of 4 classes have no images (dog): check their names; 1 of 4 classes have fewer than 8 "
+        "anchors (bee): every image of theirs with text is one, right or wrong, so set "
+        "anchors_per_class lower or find more images"
     )
     assert (np.bincount(corrected.anchors.classes, minlength=4) == [8, 3, 8, 0]).all()
 
@@ -284,6 +286,26 @@ def test_impossible_settings_are_refused(name, value, rule):
 def test_unknown_settings_are_refused_by_name():
     with pytest.raises(InputError, match="unknown settings: n_neighbours; known: "):
         Settings.from_dict({"n_neighbours": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("n_neighbours", "n_neighbors"), ("anchor_per_class", "anchors_per_class")]
+)
+def test_the_setting_that_is_meant_is_named(name, meant):
+    with pytest.raises(InputError, match=rf"did you mean {meant}\?$"):
+        Settings.from_dict({name: 3})
+    with pytest.raises(InputError, match=r"known: \[.*\]$"):
+        Settings.from_dict({"xyzxyz": 3})
+
+
+def test_settings_go_by_the_papers_symbols_too():
+    given = {"k": 3, "w": 0.5, "m": 7, "L": 2, "lambda": 0.25, "tau_f": 0.75}
+    found = Settings.from_dict(given)
+
+    assert (found.n_neighbors, found.self_weight, found.anchors_per_class) == (3, 0.5, 7)
+    assert (found.gnn_layers, found.gnn_weight, found.confidence_threshold) == (2, 0.25, 0.75)
+    with pytest.raises(InputError, match="n_neighbors is given twice, once by its symbol"):
+        Settings.from_dict({"k": 3, "n_neighbors": 3})
 
 
 def test_presets_hold_the_papers_numbers():

@@ -47,6 +47,20 @@ def test_accuracy_before_and_after_by_hand(by_hand):
     assert judged.accuracy["in set"]["after"] == pytest.approx(3 / 5)
 
 
+def test_what_cannot_be_said_is_a_dash_in_text_and_null_in_json(by_hand):
+    one = [True, *[False] * 5]
+    several = dataclasses.replace(
+        by_hand, web_labels=np.eye(3, dtype=bool)[by_hand.web_labels],
+        final_labels=np.eye(4, dtype=bool)[by_hand.final_labels, :3],
+    )  # fmt: skip
+    for made, truth in ((by_hand, TRUTH), (several, np.zeros((6, 3), bool))):
+        judged = vsgraph.evaluate(made, truth, known=one)
+        assert "nan" not in str(judged) + judged.to_markdown()
+        assert "NaN" not in json.dumps(judged.to_dict())
+    assert "AUROC of confidence -, of the web label's score -; calibration" in str(judged)
+    assert judged.to_dict()["auroc"]["confidence"] is None
+
+
 def test_noise_found_and_missed_by_hand(by_hand):
     noise = vsgraph.evaluate(by_hand, TRUTH).noise
     assert (noise["wrong"], noise["flagged"], noise["found"], noise["missed"]) == (3, 3, 2, 1)

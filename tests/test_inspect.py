@@ -13,6 +13,7 @@ from pictures import jpeg, put
 from vsgraph.cli import main
 from vsgraph.crawls import inspect_crawl, read_crawl
 from vsgraph.errors import InputError
+from vsgraph.meaning_table import read_meanings
 
 
 @pytest.fixture
@@ -130,11 +131,32 @@ def test_senses_are_shown_and_written_to_a_table(two_words, tmp_path):
 
     assert first.exit_code == 0, first.output
     assert "* 100% n03126707 crane: lifts and moves heavy objects" in first.output
-    assert "2 classes, 0 of one sense" in first.output
+    assert "2 classes, 0 of one sense, 0 doubtful" in first.output
     chosen = [row for row in csv.DictReader(out.read_text().splitlines()) if row["chosen"] == "yes"]
     assert [row["class"] for row in chosen] == ["bat", "crane"]
     assert again.exit_code == 1
     assert "exists already" in again.output
+
+
+def test_doubtful_senses_are_listed_first_and_marked(two_words, tmp_path):
+    more = ["mouse,computer keyboard and a pad", "mouse,a rodent with a tail", "blorf,odd"]
+    with two_words.open("a") as file:
+        file.writelines(f"\n9{i}.jpg,{line}" for i, line in enumerate(more))
+    out = tmp_path / "meanings.csv"
+    said = CliRunner().invoke(main, ["describe", str(two_words), "-o", str(out)])
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+
+    assert said.output.splitlines()[:3] == [
+        "2 of 4 classes are doubtful; look at these first:",
+        "  blorf: not in WordNet",
+        "  mouse: another sense fits as well",
+    ]
+    assert "\nmouse (doubtful: another sense fits as well)\n" in said.output
+    assert {row["class"]: row["doubt"] for row in rows if row["chosen"]} == {
+        "bat": "", "blorf": "not in WordNet", "crane": "", "mouse": "another sense fits as well",
+    }  # fmt: skip
+    assert not any(row["doubt"] for row in rows if not row["chosen"])
+    assert len(read_meanings(out, ["bat", "blorf", "crane", "mouse"])) == 4
 
 
 def test_a_correction_is_exported_from_the_command_line(two_words, tmp_path):

@@ -169,6 +169,19 @@ def test_keys_of_a_samples_json_can_be_told_and_labels_split(tmp_path):
     assert (crawl.texts(), crawl.sources.tolist()) == (["blue"], ["flickr"])
 
 
+def test_a_sample_that_says_nothing_of_its_truth_is_unknown(tmp_path):
+    shown = {"a": ["sea"], "b": [], "c": None, "d": "", "e": "see"}
+    files = {}
+    for key, names in shown.items():
+        sample = json.dumps({"label": "sea", "shown": names}).encode()
+        files |= {f"{key}.jpg": b"x", f"{key}.json": sample}
+    crawl = read_crawl(write_tar(tmp_path / "s.tar", files), columns={"truth": "shown"})
+
+    assert crawl.truth.toarray().ravel().tolist() == [True, False, False, False, False]
+    assert crawl.truth_known.tolist() == [True, True, False, False, True]
+    assert crawl.other_truths == {"see": 1}
+
+
 def test_compressed_shards_are_refused_with_advice(tmp_path):
     put(tmp_path / "s.tar.gz", b"\x1f\x8b")
 
@@ -397,6 +410,8 @@ def test_coco_captions_make_a_crawl_with_queries_as_labels(tmp_path):
     assert crawl.wnids == ("n07747607", None)
     assert crawl.web_labels[0] == 0
     assert crawl.truth.toarray().tolist() == [[True, False], [False, True], [False, False]]
+    assert crawl.truth_known.all()
+    assert crawl.other_truths == {}
     assert crawl.texts()[0] == "An orange on a plate. Fruit."
     assert several.web_labels.toarray().tolist() == [[True, False], [True, True], [True, True]]
 

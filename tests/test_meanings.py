@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from vsgraph import meaning_table
 from vsgraph.errors import InputError
 from vsgraph.meaning_table import NUS_81, read_meanings, write_meanings
-from vsgraph.meanings import Meaning, candidate_senses, describe_classes
+from vsgraph.meanings import Meaning, candidate_senses, describe_classes, doubt
 from vsgraph.wordnet import DOG, WordNet
 
 BIRD, MACHINE = "n02012849", "n03126707"
@@ -250,7 +250,7 @@ def test_what_is_written_is_read_back(tmp_path, wordnet):
     ]
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["class", "chosen", "wnid", "match", "description"]
+    assert list(rows[0]) == ["class", "chosen", "doubt", "wnid", "match", "description"]
     assert len(rows) == len(meanings)
     assert rows[0]["chosen"] == "yes"
     assert rows[0]["match"] == "1.000"
@@ -367,3 +367,24 @@ def test_where_the_first_sense_is_not_what_photos_show_it_is_not_chosen(wordnet)
         assert meaning.wnid != first.wnid, meaning.class_name
         definition = wordnet.synset(meaning.wnid)
         assert OTHER_THAN_FIRST[meaning.class_name] in str(definition), meaning.class_name
+
+
+@pytest.mark.parametrize(
+    ("matches", "why"),
+    [
+        ([0.8, 0.2], ""),
+        ([0.5, 0.45], "another sense fits as well"),
+        ([0.26, 0.48], "another sense fits as well"),
+        ([0.46, 0.15, 0.15], "most texts speak for others"),
+        ([0.0, 0.0], "no text speaks for it"),
+        ([None, None], "no text speaks for it"),
+        ([None], ""),
+    ],
+)
+def test_a_choice_is_doubtful_where_the_text_does_not_make_it(matches, why):
+    senses = [Meaning("crane", f"n{i}", "", m, chosen=i == 0) for i, m in enumerate(matches)]
+
+    assert doubt(senses) == why
+    assert doubt([Meaning("blorf", None, "blorf", chosen=True)]) == "not in WordNet"
+    assert doubt([Meaning("blorf", None, "a thing of mine", chosen=True)]) == ""
+    assert doubt([Meaning("blorf", None, "blorf")]) == ""

@@ -105,6 +105,23 @@ def test_the_first_page_counts_and_ranks(report, corrected):
     assert "1 of the 240 pictures chosen for this report cannot be read" in page
 
 
+def test_pictures_that_cannot_be_read_are_counted_apart(two_senses, corrected, tmp_path):
+    kept = np.flatnonzero(corrected.decisions == Decision.KEEP)[:3]
+    features = two_senses.features.copy()
+    features[kept] = 0
+    crawl = make_crawl(tmp_path / "crawl", corrected)
+    page = write_report(
+        tmp_path / "out", crawl, corrected, features=features, heading="A test"
+    ).read_text()
+
+    assert corrected.counts_with(features) == corrected.counts | {
+        "keep": corrected.counts["keep"] - 3,
+        "unreadable": 3,
+    }
+    assert f"<b>{corrected.counts['keep'] - 3}</b>" in page
+    assert re.search(r"<b>3</b>.*unreadable, .*<small>label left as it was</small>", page)
+
+
 def test_every_link_leads_to_a_file_and_nowhere_else(report):
     pages = [report / "index.html", *sorted((report / "classes").iterdir())]
     assert len(pages) == 5

@@ -1,5 +1,6 @@
 """A run from a crawl on disk to corrected labels: resumed, redone in part, killed, judged."""
 
+import dataclasses
 import json
 import random
 import subprocess
@@ -13,10 +14,12 @@ from PIL import Image
 
 import vsgraph
 from pictures import put
+from run_beside_cleanlab import main as beside_cleanlab
 from vsgraph.cli import main
 from vsgraph.errors import InputError
 from vsgraph.made_up import make_crawl, picture_features, text_vectors, write_crawl
 from vsgraph.runs import Choices, Run, run
+from vsgraph.runs.running import preview
 
 FEW = vsgraph.Settings(n_neighbors=4, anchors_per_class=5)
 
@@ -74,6 +77,7 @@ def test_changed_settings_redo_only_what_depends_on_them(crawl, tmp_path):
     wider = vsgraph.Settings(n_neighbors=5, anchors_per_class=3)
     _, more = told_by(crawl, out, settings=wider, choices=own_vectors(crawl), with_report=False)
 
+    assert lines[0].startswith("changed since the last run: anchors_per_class (was 5, now 3); what")
     assert lines[-2:] == ["graph: done before", "labels, again: its inputs changed ..."]
     assert more[-2:] == ["graph, again: its inputs changed ...", lines[-1]]
 
@@ -223,7 +227,12 @@ def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
     alike = CliRunner().invoke(main, ["compare", str(finished), str(finished)])
     grid = ["--grid", "k=3,4", "--grid", "m=2,5", "-o", str(tmp_path / "sweep")]
     swept = CliRunner().invoke(main, ["sweep", str(finished), *grid])
-    rounds = CliRunner().invoke(main, ["progressive", str(finished), "--rounds", "2"])
+    rounds = CliRunner().invoke(
+        main, ["progressive", str(finished), "--rounds", "2", "-o", str(tmp_path / "p")]
+    )
+    bogus = CliRunner().invoke(
+        main, ["sweep", str(finished), "--grid", "k=3", "--measure", "bogus"]
+    )
     wrong = CliRunner().invoke(main, ["sweep", str(finished), "--grid", "k"])
     twice = CliRunner().invoke(main, ["sweep", str(finished), "--grid", "k=3", "--grid", "k=4"])
     taken = CliRunner().invoke(main, ["evaluate", str(finished), "-o", str(tmp_path / "e.md")])
@@ -242,9 +251,33 @@ def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
         "sweep.svg",
     }
     assert "rounds" in rounds.output
+    assert {p.name for p in (tmp_path / "p").iterdir()} == {
+        f"progressive.{ending}" for ending in ("csv", "md", "json", "svg")
+    }
+    assert (
+        "measure must be one of keep, relabel, reject, confidence, seconds, right," in bogus.output
+    )
+    assert "| n_neighbors |" not in bogus.output
     assert "--grid needs NAME=A,B" in wrong.output
     assert "names a setting twice" in twice.output
     assert "e.md exists already" in taken.output
+
+
+def test_a_run_is_put_beside_cleanlab(finished, tmp_path):
+    page = tmp_path / "page.md"
+    done = CliRunner().invoke(
+        beside_cleanlab, [str(finished), "--note", "Made up.", "--write", str(page)]
+    )
+    rows = [line.split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
+    judged = CliRunner().invoke(main, ["evaluate", str(finished), "--json"])
+    accuracy = json.loads(judged.output)["accuracy"]
+
+    assert done.exit_code == 0, done.output
+    assert "Made up." in page.read_text()
+    assert [row[1] for row in rows[1:3]] == ["105", "105"]
+    assert rows[1][3] == f"{100 * accuracy['all']['before']:.1f}"
+    assert rows[4][2].startswith(f"{100 * accuracy['in set']['likeliest']:.1f} / ")
+    assert rows[5][3] == f"{100 * accuracy['not rejected']['after']:.1f}"
 
 
 def test_the_truth_may_come_from_a_table(finished, crawl, tmp_path):
@@ -252,10 +285,16 @@ def test_the_truth_may_come_from_a_table(finished, crawl, tmp_path):
     lines = ["path,truth", *(f"{row['file_name']},{row['truth']}" for row in rows)]
     table = put(tmp_path / "truth.csv", "\n".join(lines))
     judged = CliRunner().invoke(main, ["evaluate", str(finished), "--truth", str(table), "--json"])
+    lines[1] = f"{rows[0]['file_name']},"
+    lines[2:4] = [f"{row['file_name']},bta" for row in rows[1:3]]
+    partly = put(tmp_path / "partly.csv", "\n".join(lines))
+    typos = CliRunner().invoke(main, ["evaluate", str(finished), "--truth", str(partly)])
     other = put(tmp_path / "other.csv", "path,truth\nelsewhere.jpg,bat\n")
     wrong = CliRunner().invoke(main, ["evaluate", str(finished), "--truth", str(other)])
 
     assert json.loads(judged.output)["n_judged"] == 40
+    assert "39 images judged of 105" in typos.output
+    assert "a name that is no class: 'bta' (2 images; is 'bat' meant?)" in typos.output
     assert "speaks of no image of the crawl" in wrong.output
 
 
@@ -270,6 +309,18 @@ def test_a_run_is_exported_and_its_report_written_anew(finished, tmp_path):
     assert "index.html" in page.output
 
 
+@pytest.mark.parametrize(
+    ("change", "hinted"),
+    [("reject_nearness=0.01", True), ("reject_threshold=0", False), ("reject_nearness=0.9", False)],
+)  # fmt: skip
+def test_a_hint_where_no_image_was_rejected(crawl, tmp_path, change, hinted):
+    arguments = ["correct", str(crawl), "-o", str(tmp_path / "run"), *vectors(crawl), "--no-report"]
+    done = CliRunner().invoke(main, [*arguments, *SETTINGS, "--no-probe", "--set", change])
+
+    assert done.exit_code == 0, done.output
+    assert ("reject more by --set reject_nearness=0.7 (now 0.01)" in done.output) is hinted
+
+
 def test_a_dry_run_and_a_quiet_one(crawl, tmp_path):
     arguments = ["correct", str(crawl), *SETTINGS, *vectors(crawl), "--no-report", "--no-probe"]
     dry = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / "dry"), "--dry-run"])
@@ -278,6 +329,43 @@ def test_a_dry_run_and_a_quiet_one(crawl, tmp_path):
     assert dry.exit_code == quiet.exit_code == 0, dry.output + quiet.output
     assert not (tmp_path / "dry").exists()
     assert quiet.output == ""
+
+
+def test_a_dry_run_says_what_is_done_and_what_would_be_done_again(finished, crawl, tmp_path):
+    arguments = ["correct", str(crawl), "-o", str(finished), *vectors(crawl), "--dry-run"]
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+    same = CliRunner().invoke(main, [*arguments, *SETTINGS])
+    again = CliRunner().invoke(main, [*arguments, *SETTINGS, "--redo-from", "labels"])
+    other = CliRunner().invoke(main, arguments)
+
+    assert same.output.count("done before") == 6
+    assert "would be" not in same.output
+    assert "graph: done before\nlabels: would be done\nreport: would be done\n" in again.output
+    assert "n_neighbors (was 4, now 5)" in other.output
+    assert "meanings: done before" in other.output
+    for stage in ("graph", "labels", "report"):
+        assert f"{stage}: would be done again: its inputs changed" in other.output
+    assert before == {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+
+
+def test_a_dry_run_without_the_meanings_that_were_given(crawl, tmp_path):
+    out = tmp_path / "run"
+    lines = []
+    choices = Choices(features=crawl.parent / "features.npy", text_encoder="lsa",
+                      meanings=crawl.parent / "meanings.csv")  # fmt: skip
+    run(crawl, out, settings=FEW, choices=choices, with_report=False)
+    other = dataclasses.replace(choices, meanings=None, probe=False)
+    preview(crawl, out, settings=FEW, choices=other, with_report=False, tell=lines.append)
+
+    assert f"meanings (was {crawl.parent / 'meanings.csv'}, now not given), probe (was" in lines[2]
+    assert lines[3:] == [
+        "crawl: done before",
+        "texts: done before",
+        "meanings: would be done again: its inputs changed",
+        "descriptions: would be done again: its inputs changed",
+        "graph: done before",
+        "labels: would be done again: its inputs changed",
+    ]
 
 
 # killed
@@ -345,6 +433,8 @@ def test_a_crawl_with_hostile_files_is_corrected_all_the_same(tmp_path, model_ca
                     "picture too large": 1}  # fmt: skip
     assert made.crawl.problems.counts.total() == 2 + 6
     assert not np.asarray(made.features[105:]).any()
+    assert made.counts["unreadable"] == 6 - (made.correction.decisions[105:] != 0).sum()
+    assert sum(made.counts.values()) == 111
     assert made.crawl.texts(slice(105, 106)) == ["bat & cave"]
     pages = "".join(page.read_text() for page in made.page.parent.rglob("*.html"))
     assert "onerror" not in pages

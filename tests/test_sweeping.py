@@ -14,7 +14,7 @@ from conftest import QUICK, make_two_senses
 from vsgraph import InputError, Settings, SweepTable, VSGraphWarning
 from vsgraph.plot import draw_lines
 from vsgraph.stages import STAGE_SETTINGS, Stages
-from vsgraph.sweeping import _Holding
+from vsgraph.sweeping import _Holding, check_measure
 
 PAPER = Settings(text_evidence=False, anchors_per_class=8, form="printed", epochs=50, solver="adam")
 
@@ -189,6 +189,30 @@ def test_names_cannot_break_the_picture():
     assert "<script>" not in drawn
 
 
+def test_what_cannot_be_measured_is_a_dash_and_null(two_senses):
+    known = np.arange(len(two_senses.truth)) == 0
+    table = sweep(two_senses, grid={"k": [3]}, settings=QUICK, truth=two_senses.truth, known=known)
+
+    assert "nan" not in table.to_markdown()
+    assert "| - |" in table.to_markdown()
+    assert "NaN" not in table.to_json()
+
+
+@pytest.mark.parametrize("judged", [False, True])
+@pytest.mark.parametrize("several", [False, True])
+def test_measures_are_checked_before_a_sweep(two_senses, judged, several):
+    shape = np.eye(4, dtype=bool) if several else np.arange(4)
+    crawl = dataclasses.replace(two_senses, web_labels=shape[two_senses.web_labels])
+    truth = shape[two_senses.truth] if judged else None
+    table = sweep(crawl, grid={"k": [3]}, settings=QUICK, truth=truth)
+
+    for measure in table.measures:
+        check_measure(measure, judged=judged, several=several)
+    with pytest.raises(InputError, match=r"measure must be one of keep, .*got 'bogus'") as caught:
+        check_measure("bogus", judged=judged, several=several)
+    assert all(measure in str(caught.value) for measure in table.measures)
+
+
 def test_nothing_cannot_be_drawn():
     with pytest.raises(InputError, match="at least one point"):
         draw_lines({"": {"a": [(1, float("nan"))]}}, title="", x_name="", y_name="")
@@ -198,8 +222,11 @@ def test_nothing_cannot_be_drawn():
     ("arguments", "said"),
     [
         ({"grid": {}}, "grid must name at least one setting"),
-        ({"grid": {"kk": [1]}}, "grid names 'kk', which is no setting"),
-        ({"grid": {"k": [1], "n_neighbors": [2]}}, "grid names n_neighbors twice"),
+        ({"grid": {"kk": [1]}}, "unknown settings: kk; known: "),
+        (
+            {"grid": {"k": [1], "n_neighbors": [2]}},
+            "n_neighbors is given twice, once by its symbol",
+        ),
         ({"grid": {"k": 3}}, "grid must give n_neighbors a list of values, got 3"),
         ({"grid": {"form": "printed"}}, "grid must give form a list of values"),
         ({"grid": {"k": []}}, "grid must give n_neighbors at least one value"),

@@ -13,7 +13,7 @@ from vsgraph.correction import Correction
 from vsgraph.decisions import Decision
 from vsgraph.errors import InputError
 from vsgraph.truths import all_right, label_matrix
-from vsgraph.writing import markdown_table, percent, plain
+from vsgraph.writing import markdown_table, number, percent, plain
 
 NAMES = tuple(decision.name.lower() for decision in Decision)
 N_SHOWN = 10
@@ -82,7 +82,7 @@ class Comparison:
             lines.append(
                 f"right: both {self.right['both']}, only the first {self.right['first']}, only "
                 f"the second {self.right['second']}, neither {self.right['neither']} (by chance: "
-                f"p = {self.right['chance']:.2g})"
+                f"p = {number(self.right['chance'], '.2g')})"
             )
         return "\n".join(lines)
 

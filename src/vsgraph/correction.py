@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from vsgraph.anchors import Anchors
 from vsgraph.blocks import row_blocks
-from vsgraph.checks import Floats, check_number
+from vsgraph.checks import Floats, check_number, filled_rows
 from vsgraph.decisions import Decision, Rule
 from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.explanation import Explanation, Link
@@ -96,6 +96,25 @@ class Correction:
     def counts(self) -> dict[str, int]:
         """How many images are kept, relabeled and rejected."""
         return {d.name.lower(): int((self.decisions == d).sum()) for d in Decision}
+
+    def counts_with(self, features: NDArray[Any]) -> dict[str, int]:
+        """Count as :attr:`counts`, but apart those kept whose picture could not be read.
+
+        Parameters
+        ----------
+        features : array of shape (n_images, d)
+            What was corrected; a row of zeros is a picture that could not be read.
+
+        Returns
+        -------
+        counts : dict of str to int
+            `keep`, `relabel`, `reject` and `unreadable`, which add up to all images.
+        """
+        kept = self.decisions == Decision.KEEP
+        blocks = row_blocks(len(self), row_bytes=features.itemsize * features[:1].size)
+        lost = sum(int((kept[b] & ~filled_rows(features[b])).sum()) for b in blocks)
+        counts = self.counts
+        return counts | {"keep": counts["keep"] - lost, "unreadable": lost}
 
     @functools.cached_property
     def confidence(self) -> Floats:

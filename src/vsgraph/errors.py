@@ -10,6 +10,9 @@
     VSGraphWarning         (a UserWarning)       the result should be read with this in mind
 """
 
+import difflib
+from collections.abc import Iterable
+
 
 class VSGraphError(Exception):
     """Base of every error that vsgraph raises on purpose.
@@ -56,3 +59,14 @@ class VSGraphWarning(UserWarning):
     >>> issubclass(VSGraphWarning, UserWarning)
     True
     """
+
+
+def is_meant(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a misspelled one most likely stands for, None if none is like it.
+
+    >>> is_meant("neighbours", ["n_neighbors", "rounds"]), is_meant("Dog", ["dog"])
+    ('n_neighbors', 'dog')
+    """
+    small = {other.casefold(): other for other in known}
+    found = difflib.get_close_matches(name.casefold(), small, n=1, cutoff=0.65)
+    return small[found[0]] if found else None

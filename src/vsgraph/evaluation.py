@@ -14,7 +14,7 @@ from vsgraph.decisions import Decision
 from vsgraph.errors import InputError
 from vsgraph.ranking import Calibration, auroc, calibration, precision_at
 from vsgraph.truths import Case
-from vsgraph.writing import markdown_table, percent, plain
+from vsgraph.writing import markdown_table, number, percent, plain
 
 KEPT = (0.5, 0.7, 0.9)
 NONE, REJECTED = "(none of them)", "(rejected)"
@@ -150,11 +150,13 @@ class Evaluation:
             f"rejected rightly: {percent(self.rejected['share'])}",
             "right among the most confident: "
             + ", ".join(f"{share:.0%} kept {percent(p)}" for share, p in self.precision_at.items()),
-            f"AUROC of confidence {self.auroc['confidence']:.3f}, of the web label's score "
-            f"{self.auroc['web label']:.3f}; calibration error {self.calibration.error:.3f}",
+            f"AUROC of confidence {number(self.auroc['confidence'])}, of the web label's score "
+            f"{number(self.auroc['web label'])}; calibration error "
+            f"{number(self.calibration.error)}",
         ]
         lines += [
-            f"{when}: " + ", ".join(f"{name} {100 * value:.1f}" for name, value in scores.items())
+            f"{when}: "
+            + ", ".join(f"{name} {number(100 * value, '.1f')}" for name, value in scores.items())
             for when, scores in self.several.items()
         ]
         return "\n".join(lines)
@@ -172,7 +174,7 @@ class Evaluation:
         ]
         bins = [
             [f"{b['from']:.2f} to {b['to']:.2f}", b["images"]]
-            + [f"{b[key]:.3f}" for key in ("confidence", "right")]
+            + [number(b[key]) for key in ("confidence", "right")]
             for b in self.calibration.to_rows()
         ]
         parts = [

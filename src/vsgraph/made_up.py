@@ -178,7 +178,7 @@ def write_crawl(crawl: MadeUpCrawl, folder: Path) -> Path:
     from PIL import Image
 
     (folder / "images").mkdir(parents=True, exist_ok=True)
-    names = [*crawl.class_names, "none of them"]
+    names = [*crawl.class_names, "none"]
     lines = []
     for row, picture in enumerate(crawl.pictures):
         path = f"images/{row:04d}.jpg"

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vsgraph.errors import InputError
-from vsgraph.meanings import Meaning, candidate_senses, refuse_alike
+from vsgraph.meanings import Meaning, candidate_senses, doubt, refuse_alike
 from vsgraph.storage import write_whole
 from vsgraph.wordnet import WordNet
 
-COLUMNS = ("class", "chosen", "wnid", "match", "description")
+COLUMNS = ("class", "chosen", "doubt", "wnid", "match", "description")
 MARKS = {"yes": True, "y": True, "x": True, "1": True, "true": True} | dict.fromkeys(
     ("", "no", "n", "0", "false"), False
 )
@@ -22,15 +22,18 @@ NUS_81 = Path(__file__).parent / "data" / "nus_81.csv"
 def write_meanings(
     path: str | Path, meanings: Sequence[Meaning], *, overwrite: bool = False
 ) -> None:
-    """Write meanings as CSV, in the order given: class, chosen, wnid, match, description.
+    """Write meanings as CSV, in the order given: class, chosen, doubt, wnid, match, description.
+
+    Beside a chosen sense `doubt` says why it may be another one (:func:`~vsgraph.meanings.doubt`);
+    it is for people, and not read.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "meanings.csv"
     ...     write_meanings(path, [Meaning("crane", None, "a wading bird", chosen=True)])
     ...     print(path.read_text(encoding="utf-8"))
-    class,chosen,wnid,match,description
-    crane,yes,,,a wading bird
+    class,chosen,doubt,wnid,match,description
+    crane,yes,,,,a wading bird
     """
     path = Path(path)
     refuse_table(path, overwrite=overwrite)
@@ -38,7 +41,8 @@ def write_meanings(
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
-    table.writerows(_fields(meaning) for meaning in meanings)
+    senses = by_class(meanings)
+    table.writerows(_fields(meaning, doubt(senses[meaning.class_name])) for meaning in meanings)
     write_whole(path, text.getvalue())
 
 
@@ -51,10 +55,19 @@ def refuse_table(path: Path, *, overwrite: bool) -> None:
         )
 
 
-def _fields(meaning: Meaning) -> tuple[str, ...]:
+def by_class(meanings: Sequence[Meaning]) -> dict[str, list[Meaning]]:
+    """Return the senses of each class, classes in the order in which they come."""
+    senses: dict[str, list[Meaning]] = {}
+    for meaning in meanings:
+        senses.setdefault(meaning.class_name, []).append(meaning)
+    return senses
+
+
+def _fields(meaning: Meaning, why: str) -> tuple[str, ...]:
     chosen, match = "yes" if meaning.chosen else "", meaning.match
     share = "" if match is None else f"{match:.3f}"
-    return meaning.class_name, chosen, meaning.wnid or "", share, meaning.description
+    reason = why if meaning.chosen else ""
+    return meaning.class_name, chosen, reason, meaning.wnid or "", share, meaning.description
 
 
 def read_meanings(

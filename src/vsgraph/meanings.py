@@ -22,6 +22,8 @@ from vsgraph.words import TfidfEncoder
 
 FIRST_SENSE_LEAD = 0.3
 MAX_TEXTS = 200
+NEARLY = 0.1  # a sense with so little more of the texts than another does not stand out
+HALF = 0.5
 MOST_WORDS = 12  # no noun of WordNet has more
 IN_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
@@ -88,13 +90,17 @@ def candidate_senses(label: str, wordnet: WordNet) -> list[Meaning]:
     >>> [sense.wnid for sense in candidate_senses("blorf", wordnet)]
     [None]
     """
-    own_words = " ".join(label.replace("_", " ").split())
+    own_words = _own_words(label)
     if not own_words:
         raise InputError("a class has an empty name; give it one, or a description")
     found = _find_senses(own_words, wordnet)
     if not found:
         return [Meaning(label, None, own_words)]
     return [Meaning(label, synset.wnid, wordnet.describe(synset.wnid)) for synset in found]
+
+
+def _own_words(label: str) -> str:
+    return " ".join(label.replace("_", " ").split())
 
 
 def _find_senses(label: str, wordnet: WordNet) -> list[Synset]:
@@ -179,6 +185,40 @@ def describe_classes(
         for of_class, share in zip(senses, shares, strict=True)
         for meaning in _rank(of_class, share, first_sense_lead)
     ]
+
+
+def doubt(senses: Sequence[Meaning]) -> str:
+    """Say why the choice among the senses of one class is doubtful, '' if it is not.
+
+    Parameters
+    ----------
+    senses : sequence of Meaning
+        All of one class.
+
+    Returns
+    -------
+    reason : str
+        WordNet does not know the label; no text speaks for the chosen sense; another sense has
+        nearly as many of the texts, or more; or the others together have most of them.
+
+    Examples
+    --------
+    >>> bird = Meaning("crane", None, "a wading bird", match=0.4, chosen=True)
+    >>> doubt([bird, Meaning("crane", None, "a machine", match=0.6)])
+    'another sense fits as well'
+    """
+    chosen = next((sense for sense in senses if sense.chosen), None)
+    others = [sense.match or 0.0 for sense in senses if not sense.chosen]
+    if chosen is None:
+        return ""
+    if not others:
+        unknown = chosen.wnid is None and chosen.description == _own_words(chosen.class_name)
+        return "not in WordNet" if unknown else ""
+    if not chosen.match:
+        return "no text speaks for it"
+    if max(others) > chosen.match - NEARLY:
+        return "another sense fits as well"
+    return "most texts speak for others" if chosen.match < HALF else ""
 
 
 def _senses_of(name: str, wnid: str | None, wordnet: WordNet) -> list[Meaning]:

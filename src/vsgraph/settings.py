@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Self, get_args
 
 from vsgraph.checks import check_at_least, check_fraction, check_number, check_one_of
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, is_meant
 
 Form = Literal["released", "printed"]
 Solver = Literal["optimum", "adam"]
@@ -14,6 +14,14 @@ Search = Literal["auto", "exact", "approximate"]
 SEARCHES: tuple[str, ...] = get_args(Search)
 FORMS: tuple[str, ...] = get_args(Form)
 SOLVERS: tuple[str, ...] = get_args(Solver)
+SYMBOLS = {
+    "k": "n_neighbors",
+    "w": "self_weight",
+    "m": "anchors_per_class",
+    "L": "gnn_layers",
+    "tau_f": "confidence_threshold",
+    "lambda": "gnn_weight",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -146,16 +154,32 @@ class Settings:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return settings from names and values, refusing names that do not exist.
+        """Return settings from names, or the paper's symbols, and values; refuse other names.
 
-        >>> Settings.from_dict({"n_neighbors": 7}).n_neighbors
-        7
+        >>> Settings.from_dict({"n_neighbors": 7, "m": 10}).anchors_per_class
+        10
         """
-        known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(values) - known)
-        if unknown:
-            raise InputError(f"unknown settings: {', '.join(unknown)}; known: {sorted(known)}")
-        return cls(**values)
+        return cls(**by_full_name(values))
+
+
+def by_full_name(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by the full names of settings; refuse names that do not exist or come twice.
+
+    >>> by_full_name({"k": 7, "rounds": 2})
+    {'n_neighbors': 7, 'rounds': 2}
+    """
+    known = [field.name for field in dataclasses.fields(Settings)]
+    unknown = sorted(set(values) - {*known, *SYMBOLS})
+    if unknown:
+        meant = is_meant(unknown[0], known)
+        raise InputError(
+            f"unknown settings: {', '.join(unknown)}; known: {sorted(known)}"
+            + (f"; did you mean {meant}?" if meant else "")
+        )
+    twice = [name for symbol, name in SYMBOLS.items() if symbol in values and name in values]
+    if twice:
+        raise InputError(f"{twice[0]} is given twice, once by its symbol")
+    return {SYMBOLS.get(name, name): value for name, value in values.items()}
 
 
 _PAPER: dict[str, Any] = {

@@ -159,17 +159,20 @@ def _weigher(
 def _warn_of_thin_classes(
     names: tuple[str, ...], anchors: Anchors, match: csr_array, per_class: int
 ) -> None:
-    """Say in one line which classes have no anchors, or fewer than asked for."""
+    """Say in one line which classes have no anchors, or fewer than asked for, and what to do."""
     n_anchors = np.bincount(anchors.classes, minlength=len(names))
     n_images = np.bincount(match.indices, minlength=len(names))
-    troubles = {
-        "have no images": n_images == 0,
-        "have no text near any image, so no anchors": (n_images > 0) & (n_anchors == 0),
-        f"have fewer than {per_class} anchors": (n_anchors > 0) & (n_anchors < per_class),
-    }
+    troubles = (
+        ("have no images", "check their names", n_images == 0),
+        ("have no text near any image, so no anchors", "they stay as they are until they have text",
+         (n_images > 0) & (n_anchors == 0)),
+        (f"have fewer than {per_class} anchors",
+         "every image of theirs with text is one, right or wrong, so set anchors_per_class lower "
+         "or find more images", (n_anchors > 0) & (n_anchors < per_class)),
+    )  # fmt: skip
     said = [
-        f"{rows.sum()} of {len(names)} classes {what} ({_some(names, rows)})"
-        for what, rows in troubles.items()
+        f"{rows.sum()} of {len(names)} classes {what} ({_some(names, rows)}): {advice}"
+        for what, advice, rows in troubles
         if rows.any()
     ]
     if said:

@@ -13,7 +13,7 @@ from vsgraph.checks import check_one_of
 from vsgraph.errors import InputError
 from vsgraph.plot import draw_lines
 from vsgraph.settings import Settings
-from vsgraph.writing import markdown_table, plain
+from vsgraph.writing import markdown_table, number, plain
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class SweepTable:
     def to_markdown(self) -> str:
         """Return the table as Markdown, measures to four digits."""
         rows = [
-            [v if name in self.parameters else f"{v:.4g}" for name, v in row.items()]
+            [v if name in self.parameters else number(v, ".4g") for name, v in row.items()]
             for row in self.rows
         ]
         return markdown_table(list(self.rows[0]), rows) + "\n"
@@ -84,7 +84,7 @@ class SweepTable:
 
     def to_json(self) -> str:
         """Return everything as JSON."""
-        return json.dumps(self.to_dict(), indent=2)
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def __str__(self) -> str:
         return self.to_markdown().rstrip()

@@ -14,28 +14,26 @@ from tqdm import tqdm
 
 from vsgraph.anchors import Anchors
 from vsgraph.blocks import do_in_threads
-from vsgraph.checks import Floats, check_vector
+from vsgraph.checks import Floats, check_one_of, check_vector
 from vsgraph.classcounts import Truth
 from vsgraph.correct import check_inputs, check_names
 from vsgraph.correction import Correction
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.evaluation import evaluate
-from vsgraph.settings import Settings
+from vsgraph.settings import Settings, by_full_name
 from vsgraph.sgc import Network
 from vsgraph.stages import STAGE_SETTINGS, Stages
 from vsgraph.sweep_table import SweepTable
 from vsgraph.topscores import TopScores
 from vsgraph.writing import plain
 
-SYMBOLS = {
-    "k": "n_neighbors",
-    "w": "self_weight",
-    "m": "anchors_per_class",
-    "L": "gnn_layers",
-    "tau_f": "confidence_threshold",
-    "lambda": "gnn_weight",
-}
 HELD_BYTES = 2**30  # scores of the graph that are held rather than computed again
+ALWAYS = ("keep", "relabel", "reject", "confidence", "seconds")
+JUDGED = (
+    "right", "right_kept", "right_in_set", "right_likeliest", "noise_precision", "noise_recall",
+    "auroc", "calibration_error",
+)  # fmt: skip
+SEVERAL = ("c_f1", "o_f1", "map")
 OF_EQ_8 = ("confidence_threshold", "gnn_weight")
 
 
@@ -107,6 +105,29 @@ def sweep(
     return SweepTable(parameters, rows, base)
 
 
+def check_measure(measure: str, *, judged: bool, several: bool) -> None:
+    """Refuse a measure that a sweep will not have.
+
+    Parameters
+    ----------
+    measure : str
+        A name, as in `right`.
+    judged : bool
+        Whether the truth is given.
+    several : bool
+        Whether images have several labels.
+
+    Examples
+    --------
+    >>> check_measure("right", judged=False, several=False)
+    Traceback (most recent call last):
+    vsgraph.errors.InputError: measure must be one of keep, relabel, reject, confidence, seconds,
+    got 'right'
+    """
+    known = ALWAYS + JUDGED * judged + SEVERAL * (judged and several)
+    check_one_of("measure", measure, known)
+
+
 class _Holding(Stages):
     """Stages that keep the graph's scores of all images, where they fit."""
 
@@ -142,14 +163,8 @@ def _check_grid(grid: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, ...]]
     """Return values by the name of the setting; refuse what is none, is empty or comes twice."""
     if not isinstance(grid, Mapping) or not grid:
         raise InputError("grid must name at least one setting, as in {'k': [3, 5, 8]}")
-    fields = {field.name for field in dataclasses.fields(Settings)}
     parameters: dict[str, tuple[Any, ...]] = {}
-    for given, values in grid.items():
-        name = SYMBOLS.get(given, given)
-        if name not in fields:
-            raise InputError(f"grid names {given!r}, which is no setting; known: {sorted(fields)}")
-        if name in parameters:
-            raise InputError(f"grid names {name} twice, once by its symbol")
+    for name, values in by_full_name(grid).items():
         if isinstance(values, str) or not np.iterable(values):
             raise InputError(f"grid must give {name} a list of values, got {values!r}")
         parameters[name] = tuple(dict.fromkeys(plain(value) for value in values))

@@ -22,13 +22,34 @@ def plain(value: Any) -> Any:  # noqa: ANN401
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def percent(share: float | None) -> str:
-    """Print a share in percent.
+def number(value: float | None, form: str = ".3f") -> str:
+    """Print a number in a form, '-' where there is none.
+
+    >>> number(0.5), number(float("nan")), number(None)
+    ('0.500', '-', '-')
+    """
+    return "-" if value is None or math.isnan(value) else format(value, form)
+
+
+def percent(share: float | None, form: str = ".1%") -> str:
+    """Print a share in percent, '-' where there is none.
 
     >>> percent(0.5), percent(float("nan"))
     ('50.0%', '-')
     """
-    return "-" if share is None or math.isnan(share) else f"{share:.1%}"
+    return number(share, form)
+
+
+def decided(counts: Mapping[str, int]) -> str:
+    """Say how many images were kept, relabeled, rejected, and could not be read.
+
+    >>> decided({"keep": 1000, "relabel": 20, "reject": 3, "unreadable": 2})
+    'kept 1,000, relabeled 20, rejected 3, 2 unreadable (label left as it was)'
+    """
+    told = (("keep", "kept"), ("relabel", "relabeled"), ("reject", "rejected"))
+    lost = counts.get("unreadable", 0)
+    last = [f"{lost:,} unreadable (label left as it was)"] if lost else []
+    return ", ".join([*(f"{word} {counts[name]:,}" for name, word in told), *last])
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -7,10 +7,11 @@ import click
 
 from vsgraph.arrays import ArrayFiles, peak_memory
 from vsgraph.cli.group import main
-from vsgraph.cli.options import FILE, read_change
+from vsgraph.cli.options import FILE, SET, read_change
 from vsgraph.estimate import check_room
 from vsgraph.settings import Settings
-from vsgraph.storage import refuse_taken
+from vsgraph.storage import open_array, refuse_taken
+from vsgraph.writing import decided
 
 
 @main.command("correct-arrays")
@@ -24,13 +25,7 @@ from vsgraph.storage import refuse_taken
 @click.option("--cnn-probs", type=FILE, help="A classifier's probabilities, a column a class.")
 @click.option("--class-names", type=FILE, help="Text file with a name a line.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="New folder.")
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Change a setting, as in n_neighbors=10; may be repeated.",
-)
+@SET
 @click.option("--overwrite", is_flag=True, help="Replace a correction that is there already.")
 @click.option("--dry-run", is_flag=True, help="Only say what it would take.")
 @click.option("--anyway", is_flag=True, help="Start even if memory or disk seem too small.")
@@ -60,10 +55,10 @@ def correct_arrays_command(
         return
     correction = files.correct(settings, progress=True)
     correction.save(out, overwrite=overwrite)
-    counts = correction.counts
+    counts = correction.counts_with(open_array(files.features))
     click.echo(
-        f"{len(correction)} images: kept {counts['keep']}, relabeled {counts['relabel']}, rejected "
-        f"{counts['reject']}; recall of the graph {correction.graph_recall:.3f}"
+        f"{len(correction)} images: {decided(counts)}; recall of the graph "
+        f"{correction.graph_recall:.3f}"
     )
     click.echo(
         f"took {time.monotonic() - started:.0f} s and {peak_memory() / 1e9:.1f} GB of memory, "

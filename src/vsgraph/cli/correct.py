@@ -7,17 +7,19 @@ from typing import Any
 import click
 
 from vsgraph.cli.group import main
-from vsgraph.cli.options import CRAWL, FILE, crawl_options, read_change, reading
-from vsgraph.crawls import read_crawl
+from vsgraph.cli.options import CRAWL, FILE, SET, crawl_options, read_change, reading
 from vsgraph.runs import Choices, run
 from vsgraph.runs.folder import STAGES
-from vsgraph.runs.running import plan_run
+from vsgraph.runs.running import preview
 from vsgraph.settings import Settings
+from vsgraph.writing import decided
 
 GIVEN = (
     "image_encoder", "text_encoder", "runtime", "precision", "meanings", "features",
     "text_embeddings", "label_embeddings", "cnn_probs", "graph", "probe",
 )  # fmt: skip
+FEW_CLASSES = 10  # with fewer, less is rejected
+MORE = 0.7
 
 
 @main.command("correct")
@@ -25,13 +27,7 @@ GIVEN = (
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the run."
 )
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Change a setting, as in n_neighbors=10; may be repeated.",
-)
+@SET
 @click.option("--meanings", type=FILE, help="Table of meanings, see vsgraph describe.")
 @click.option("--image-encoder", default="lite0", show_default=True, help="See vsgraph embed.")
 @click.option("--text-encoder", default="minilm", show_default=True, help="See vsgraph embed.")
@@ -45,7 +41,7 @@ GIVEN = (
 @click.option("--probe/--no-probe", default=True, help="Train a linear probe for p_c.")
 @click.option("--redo-from", type=click.Choice(STAGES), help="Do a stage again, and all after it.")
 @click.option("--report/--no-report", default=True, help="Write the report.")
-@click.option("--dry-run", is_flag=True, help="Only say what it would take.")
+@click.option("--dry-run", is_flag=True, help="Only say what it would take, and do again.")
 @click.option("--anyway", is_flag=True, help="Start even if memory or disk seem too small.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but warnings and errors.")
 @crawl_options
@@ -64,26 +60,34 @@ def correct_command(
     """Correct the labels of CRAWL: read, encode, correct, report.
 
     Every stage is kept in the folder of the run as it finishes. Started again, it takes up where it
-    was; with other settings it does again only what depends on them.
+    was; with other settings it does again only what depends on them. What is not given has its
+    default again, also where the run was begun otherwise; a line says what changed.
     """
     started = time.monotonic()
     choices = Choices(**{name: options.pop(name) for name in GIVEN})
     settings = Settings.from_dict(dict(map(read_change, changes)))
     how = reading(**options)
+    given: dict[str, Any] = {
+        "settings": settings, "choices": choices, "reading": how, "redo_from": redo_from,
+        "with_report": report,
+    }  # fmt: skip
     if dry_run:
-        plan_run(read_crawl(path, **how), settings, click.echo)
+        preview(path, out, **given, tell=click.echo)
         return
-    made = run(
-        path, out, settings=settings, choices=choices, reading=how, redo_from=redo_from,
-        with_report=report, anyway=anyway, progress=not quiet, tell=None if quiet else click.echo,
-    )  # fmt: skip
+    tell = None if quiet else click.echo
+    made = run(path, out, **given, anyway=anyway, progress=not quiet, tell=tell)
     if quiet:
         return
-    counts = made.correction.counts
     click.echo(
-        f"{len(made.correction):,} images: kept {counts['keep']:,}, relabeled "
-        f"{counts['relabel']:,}, rejected {counts['reject']:,}; took "
+        f"{len(made.correction):,} images: {decided(made.counts)}; took "
         f"{time.monotonic() - started:.0f} s"
     )
+    few = len(made.correction.class_names) < FEW_CLASSES
+    lower = settings.reject_threshold > 0 and settings.reject_nearness < MORE
+    if few and lower and not made.counts["reject"]:
+        click.echo(
+            "no image was rejected; if some show none of the classes, reject more by --set "
+            f"reject_nearness={MORE} (now {settings.reject_nearness})"
+        )
     if report:
         click.echo(f"report: {made.page.resolve()}")

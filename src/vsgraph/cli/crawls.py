@@ -11,8 +11,8 @@ from vsgraph.cli.options import CRAWL, FOLDER, crawl_options, reading
 from vsgraph.crawls import inspect_crawl, read_crawl
 from vsgraph.describing import describe_crawl
 from vsgraph.estimate import estimate_run
-from vsgraph.meaning_table import refuse_table, write_meanings
-from vsgraph.meanings import Meaning
+from vsgraph.meaning_table import by_class, refuse_table, write_meanings
+from vsgraph.meanings import Meaning, doubt
 from vsgraph.settings import Settings
 from vsgraph.wordnet import WordNet
 
@@ -65,20 +65,26 @@ def describe_command(
 ) -> None:
     """List what each class may mean, and mark the sense that the crawl's own text speaks of.
 
-    Edit the table: move the mark "yes" to the sense you mean, or write a description of your own.
+    Classes are doubtful where another sense fits the text nearly as well, most texts speak for
+    others, none for it, or WordNet does not know the word. Edit the table: move the mark "yes" to
+    the sense you mean, or write a description of your own.
     """
     if out is not None:
         refuse_table(out, overwrite=overwrite)
     crawl = read_crawl(path, **reading(**options))
     meanings = describe_crawl(crawl, wordnet=WordNet.open(wordnet))
-    by_class: dict[str, list[Meaning]] = {name: [] for name in crawl.class_names}
-    for meaning in meanings:
-        by_class[meaning.class_name].append(meaning)
-    for name, senses in by_class.items():
+    by_name = by_class(meanings)
+    doubts = {name: why for name, senses in by_name.items() if (why := doubt(senses))}
+    if doubts:
+        click.echo(f"{len(doubts)} of {len(by_name)} classes are doubtful; look at these first:")
+        for name, why in doubts.items():
+            click.echo(f"  {name}: {why}")
+    for name, senses in by_name.items():
         if show_all or len(senses) > 1 or senses[0].wnid is None:
-            click.echo("\n".join([name, *map(_sense_line, senses)]))
-    certain = sum(len(senses) == 1 and senses[0].wnid is not None for senses in by_class.values())
-    click.echo(f"{len(by_class)} classes, {certain} of one sense")
+            head = f"{name} (doubtful: {doubts[name]})" if name in doubts else name
+            click.echo("\n".join([head, *map(_sense_line, senses)]))
+    certain = sum(len(senses) == 1 and senses[0].wnid is not None for senses in by_name.values())
+    click.echo(f"{len(by_name)} classes, {certain} of one sense, {len(doubts)} doubtful")
     if out is not None:
         write_meanings(out, meanings, overwrite=overwrite)
         click.echo(f"table to edit: {out.resolve()}")

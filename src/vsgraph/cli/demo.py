@@ -6,6 +6,7 @@ import click
 
 from vsgraph.cli.group import main
 from vsgraph.demo import run_demo
+from vsgraph.writing import decided, percent
 
 
 @main.command("demo")
@@ -17,14 +18,13 @@ from vsgraph.demo import run_demo
 def demo_command(out: Path, *, overwrite: bool) -> None:
     """Draw a small made-up crawl, correct its labels and leave a report to open."""
     result = run_demo(out, overwrite=overwrite, progress=True, tell=click.echo)
-    counts, judged = result.run.correction.counts, result.judged
+    judged = result.judged
     click.echo(f"made-up crawl: {judged.n_images} drawn pictures of words with two meanings")
-    click.echo(f"labels right before: {judged.accuracy['all']['before']:.1%}")
+    click.echo(f"labels right before: {percent(judged.accuracy['all']['before'])}")
     click.echo(
-        f"labels right after:  {judged.accuracy['not rejected']['after']:.1%} of those not rejected"
+        f"labels right after:  {percent(judged.accuracy['not rejected']['after'])} of those "
+        "not rejected"
     )
-    click.echo(
-        f"kept {counts['keep']}, relabeled {counts['relabel']}, rejected {counts['reject']} "
-        f"({judged.rejected['share']:.0%} of them rightly)"
-    )
+    rightly = percent(judged.rejected["share"], ".0%")
+    click.echo(f"{decided(result.run.counts)} ({rightly} of them rightly)")
     click.echo(f"report: {result.run.page.resolve()}")

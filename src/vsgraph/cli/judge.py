@@ -15,9 +15,11 @@ from vsgraph.evaluation import evaluate
 from vsgraph.runs import Run
 from vsgraph.storage import write_whole
 from vsgraph.sweep_table import SweepTable
-from vsgraph.sweeping import sweep
+from vsgraph.sweeping import check_measure, sweep
 
-TRUTH = click.option("--truth", type=CRAWL, help="Table of paths and true classes.")
+TRUTH = click.option(
+    "--truth", type=CRAWL, help="Table of paths and true classes; an empty cell: unknown."
+)
 SEPARATOR = click.option("--label-separator", metavar="TEXT", help="Between several true classes.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -44,7 +46,7 @@ def evaluate_command(
     found = Run.open(run)
     shown, known = found.truth(truth, label_separator=label_separator)
     judged = evaluate(found.correction, shown, known=known)
-    click.echo(json.dumps(judged.to_dict(), indent=2) if as_json else str(judged))
+    click.echo(json.dumps(judged.to_dict(), indent=2, allow_nan=False) if as_json else str(judged))
     if out is not None:
         write_whole(out, judged.to_markdown())
 
@@ -64,7 +66,7 @@ def compare_command(
     if truth is not None or one.crawl.truth is not None:
         shown, known = one.truth(truth, label_separator=label_separator)
     found = compare(one.correction, two.correction, shown, known=known)
-    click.echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
+    click.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False) if as_json else str(found))
 
 
 @main.command("sweep")
@@ -75,10 +77,10 @@ def compare_command(
     multiple=True,
     required=True,
     metavar="NAME=A,B,...",
-    help="Values of a setting to try, as in k=5,10,20 (k, w, m, lambda, tau_f or a full name).",
+    help="Values of a setting to try, as in n_neighbors=5,10,20 (or k, w, m, L, lambda, tau_f).",
 )
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for table and picture.")
-@click.option("--measure", help="What to draw, as in right or keep.")
+@click.option("--measure", help="What to draw with -o, as in right or keep.")
 @TRUTH
 @SEPARATOR
 def sweep_command(
@@ -94,7 +96,8 @@ def sweep_command(
     grid = dict(map(_read_grid, grids))
     if len(grid) < len(grids):
         raise InputError("--grid names a setting twice; give all its values in one, as in k=3,5,7")
-    _sweep(Run.open(run), grid, out, measure, truth, label_separator)
+    table = _sweep(Run.open(run), grid, truth, label_separator, measure)
+    _write_sweep(table, out, "sweep", measure)
 
 
 @main.command("progressive")
@@ -108,37 +111,42 @@ def progressive_command(
 ) -> None:
     """Let sure labels become anchors of the next round, and say what each round gives."""
     grid = {"rounds": list(range(1, rounds + 1))}
-    _sweep(Run.open(run), grid, out, None, truth, label_separator)
+    _write_sweep(_sweep(Run.open(run), grid, truth, label_separator), out, "progressive")
 
 
 def _sweep(
     run: Run,
     grid: dict[str, list[Any]],
-    out: Path | None,
-    measure: str | None,
     truth: Path | None,
     label_separator: str | None,
-) -> None:
-    """Sweep, print the table, and write it with its picture."""
+    measure: str | None = None,
+) -> SweepTable:
+    """Sweep, and print the table."""
     shown, known = None, None
     if truth is not None or run.crawl.truth is not None:
         shown, known = run.truth(truth, label_separator=label_separator)
+    if measure is not None:
+        several = run.crawl.has_several_labels
+        check_measure(measure, judged=shown is not None, several=several)
     table = sweep(
         **run.arrays(), grid=grid, settings=run.settings, truth=shown, known=known, progress=True
     )
     click.echo(str(table))
-    if out is not None:
-        _write_sweep(table, out, measure)
-        click.echo(f"written to {out.resolve()}")
+    return table
 
 
-def _write_sweep(table: SweepTable, out: Path, measure: str | None) -> None:
-    """Write a sweep as CSV, Markdown, JSON and SVG."""
+def _write_sweep(
+    table: SweepTable, out: Path | None, name: str, measure: str | None = None
+) -> None:
+    """Write a sweep as CSV, Markdown, JSON and SVG, where a folder is given."""
+    if out is None:
+        return
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "sweep.csv", table.to_csv())
-    write_whole(out / "sweep.md", table.to_markdown())
-    write_whole(out / "sweep.json", table.to_json())
-    write_whole(out / "sweep.svg", table.to_svg(measure))
+    write_whole(out / f"{name}.csv", table.to_csv())
+    write_whole(out / f"{name}.md", table.to_markdown())
+    write_whole(out / f"{name}.json", table.to_json())
+    write_whole(out / f"{name}.svg", table.to_svg(measure))
+    click.echo(f"written to {out.resolve()}")
 
 
 def _read_grid(grid: str) -> tuple[str, list[Any]]:

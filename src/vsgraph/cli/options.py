@@ -10,6 +10,10 @@ import click
 from vsgraph.errors import InputError
 
 FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+SET = click.option(
+    "--set", "changes", multiple=True, metavar="NAME=VALUE",
+    help="Change a setting, as in n_neighbors=10 (or k, w, m, L, lambda, tau_f); may be repeated.",
+)  # fmt: skip
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 CRAWL = click.Path(path_type=Path, exists=True)
 

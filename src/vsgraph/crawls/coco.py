@@ -76,7 +76,7 @@ def read_coco(
                 "image": folder + Path(image["file_name"]).name,
                 "web_labels": hits if several_labels else hits[int(draw.integers(len(hits)))],
                 "title": title, "description": " ".join(others),
-                "truth": sorted(marked[image["id"]]),
+                "truth": sorted(marked[image["id"]] & set(patterns)),
             })  # fmt: skip
     types = {
         "image": pa.string(),

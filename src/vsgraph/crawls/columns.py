@@ -39,6 +39,7 @@ TEXT_FIELDS = (
     "title", "caption", "text", "alt", "alt_text", "tags", "keywords", "hashtags", "description",
     "snippet",
 )  # fmt: skip
+NONE = "none"  # in a truth: none of the classes
 PLACE = {"shard": pa.string(), "offset": pa.int64(), "size": pa.int64()}
 Item = TypeVar("Item")
 
@@ -77,6 +78,18 @@ def as_text(value: object) -> str | None:
         value = int(value)  # as 5 and 5.0 are one class
     text = str(value).encode("utf-8", "replace").decode("utf-8").strip()
     return text or None
+
+
+def as_names(value: object) -> list[str] | None:
+    """Return names from a value of a JSON file: those of a list, or one; None if there is nothing.
+
+    >>> as_names(["sea", 5]), as_names("sea"), as_names([]), as_names("")
+    (['sea', '5'], ['sea'], [], None)
+    """
+    if isinstance(value, list):
+        return [text for entry in value if (text := as_text(entry))]
+    text = as_text(value)
+    return None if text is None else [text]
 
 
 def table_of(rows: Sequence[dict[str, Any]], types: dict[str, pa.DataType]) -> pa.Table:
@@ -125,11 +138,14 @@ class Gathered:
         self.blocks.clear()
         names = list(classes) if classes is not None else label_names(table["web_labels"])
         table = numbered(table, names)
+        others: dict[str, int] = {}
+        if "truth" in table.column_names:
+            table, others = numbered_truth(table, names)
         used = tuple(n for n in self.text_fields if table[n].null_count < len(table))
         table = table.drop_columns([n for n in self.text_fields if n not in used])
         tell_twins(table["image"], self.problems)
         tell_names_alike(names, self.problems)
-        return Crawl(kind, root, table, tuple(names), tuple(wnids), used, self.problems)
+        return Crawl(kind, root, table, tuple(names), tuple(wnids), used, self.problems, others)
 
 
 def label_names(column: pa.ChunkedArray) -> list[str]:
@@ -154,9 +170,32 @@ def numbered(table: pa.Table, names: Sequence[str]) -> pa.Table:
         labels = pc.index_in(table["web_labels"], pa.array(names, pa.string()))
         known = pc.is_valid(labels)
     table = _with_column(table, "web_labels", labels)
-    if "truth" in table.column_names:
-        table = _with_column(table, "truth", _numbered_lists(table["truth"], names))
-    return table if pc.all(known).as_py() else table.filter(known)
+    return table if pc.all(known, skip_nulls=False).as_py() else table.filter(known)
+
+
+def numbered_truth(table: pa.Table, names: Sequence[str]) -> tuple[pa.Table, dict[str, int]]:
+    """Replace names in the column `truth` by numbers; nothing known of any image, it goes.
+
+    Null stays null: unknown. A name that is no class goes, so that an image without any other has
+    an empty list: it shows none of the classes.
+
+    Returns
+    -------
+    table : pyarrow.Table
+        With numbers.
+    others : dict of str to int
+        Names that are no class, the most frequent first, and of how many images; without `NONE`,
+        the word for it.
+    """
+    truth = table["truth"]
+    if truth.null_count == len(truth):
+        return table.drop_columns(["truth"]), {}
+    counts = pc.value_counts(pc.list_flatten(truth)).to_pylist()
+    unlisted = {entry["values"]: entry["counts"] for entry in counts}
+    for name in (*names, NONE, None):
+        unlisted.pop(name, None)
+    others = dict(sorted(unlisted.items(), key=lambda entry: (-entry[1], entry[0])))
+    return _with_column(table, "truth", _numbered_lists(truth, names)), others
 
 
 def _with_column(table: pa.Table, name: str, column: Any) -> pa.Table:  # noqa: ANN401
@@ -177,7 +216,9 @@ def _number_lists(lists: pa.ListArray, names: pa.Array) -> pa.ListArray:
     kept = np.asarray(pc.is_valid(numbers).to_numpy(zero_copy_only=False), bool)
     rows = np.repeat(np.arange(len(lists)), counts)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(lists)))])
-    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), numbers.drop_null())
+    return pa.ListArray.from_arrays(
+        pa.array(starts, pa.int32()), numbers.drop_null(), mask=lists.is_null()
+    )
 
 
 def tell_twins(images: pa.ChunkedArray, problems: Problems) -> None:

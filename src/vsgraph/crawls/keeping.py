@@ -31,6 +31,7 @@ def save_crawl(crawl: Crawl, folder: Path) -> None:
         "class_names": crawl.class_names,
         "wnids": crawl.wnids,
         "text_fields": crawl.text_fields,
+        "other_truths": dict(crawl.other_truths),
     }
     (folder / REST).write_text(json.dumps(rest, indent=1), encoding="utf-8")
     crawl.problems.save(folder / PROBLEMS)
@@ -49,6 +50,7 @@ def load_crawl(folder: Path) -> Crawl:
             wnids=tuple(rest["wnids"]),
             text_fields=tuple(rest["text_fields"]),
             problems=Problems.load(folder / PROBLEMS),
+            other_truths=rest.get("other_truths", {}),
         )
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         raise InputError(f"{folder} holds no crawl that can be read: {error}") from error

@@ -1,7 +1,7 @@
 """A crawl as columns: a row an image, pictures left where they are until they are asked for."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,8 +32,9 @@ class Crawl:
         A row an image. `image` (string: path below the root; of a tar's member, the tar's and
         its own); `web_labels` (int32, or list of int32 where images have several); a string column
         a text field, null where there is none; and where the crawl has them `source` (string),
-        `truth` (list of int32: the classes it really shows), and for images within tar shards
-        `shard` (string), `offset` and `size` (int64).
+        `truth` (list of int32: the classes it really shows, empty for none of them, null where
+        nobody knows), and for images within tar shards `shard` (string), `offset` and `size`
+        (int64).
     class_names : tuple of str
         Names of the classes, in the order of their numbers.
     wnids : tuple of (str or None)
@@ -42,6 +43,8 @@ class Crawl:
         The columns of text, in the order in which they are joined.
     problems : Problems
         What was wrong, counted.
+    other_truths : mapping of str to int
+        Names in the truth that are no class, and of how many images.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class Crawl:
     wnids: tuple[str | None, ...] = ()
     text_fields: tuple[str, ...] = ()
     problems: Problems = dataclasses.field(default_factory=Problems)
+    other_truths: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.table.num_rows
@@ -89,6 +93,19 @@ class Crawl:
     def truth(self) -> csr_array | None:
         """The classes each image really shows, boolean (n_images, n_classes), where known."""
         return self._matrix(self.table["truth"]) if "truth" in self.table.column_names else None
+
+    @property
+    def truth_known(self) -> NDArray[np.bool_]:
+        """Of which images it is known what they show."""
+        if "truth" not in self.table.column_names:
+            return np.zeros(len(self), bool)
+        return np.asarray(self.table["truth"].is_valid().to_numpy(), bool)
+
+    def judgeable(self) -> NDArray[np.intp]:
+        """Return the rows to judge by: those of known truth, all where the crawl says none."""
+        if "truth" not in self.table.column_names:
+            return np.arange(len(self))
+        return np.flatnonzero(self.truth_known)
 
     @property
     def sources(self) -> NDArray[Any] | None:

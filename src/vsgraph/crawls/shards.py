@@ -14,6 +14,7 @@ from vsgraph.crawls.columns import (
     PLACE,
     TEXT_FIELDS,
     Gathered,
+    as_names,
     as_text,
     in_blocks,
     is_image,
@@ -241,9 +242,7 @@ class _Reader:
         if "source" in self.columns:
             told["source"] = as_text(found.get(self.columns["source"]))
         if "truth" in self.columns:
-            truth = found.get(self.columns["truth"])
-            listed = truth if isinstance(truth, list) else [truth]
-            told["truth"] = [text for value in listed if (text := as_text(value))]
+            told["truth"] = as_names(found.get(self.columns["truth"]))
         return told
 
     def _labels(self, found: Mapping[str, Any], cls: str | None) -> list[str] | str | None:

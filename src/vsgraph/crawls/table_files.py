@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from vsgraph.crawls.columns import BLOCK, as_text, in_blocks
+from vsgraph.crawls.columns import BLOCK, as_names, as_text, in_blocks
 from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.texts import decode
 from vsgraph.errors import InputError
@@ -183,9 +183,5 @@ def _json_column(rows: Sequence[Mapping[str, Any]], name: str) -> pa.ChunkedArra
     """Return the values of a key as text, or as lists of text where any is a list."""
     values = [row.get(name) for row in rows]
     if any(isinstance(value, list) for value in values):
-        lists = [
-            [t for v in (value if isinstance(value, list) else [value]) if (t := as_text(v))]
-            for value in values
-        ]
-        return pa.chunked_array([pa.array(lists, LISTS)])
+        return pa.chunked_array([pa.array(list(map(as_names, values)), LISTS)])
     return pa.chunked_array([pa.array(list(map(as_text, values)), pa.string())])

@@ -104,6 +104,18 @@ def read_table(
     return crawl
 
 
+def read_truths(
+    path: Path, column: str, *, images: Path, label_separator: str | None, problems: Problems
+) -> pa.Table:
+    """Return the images of a table and the names of what they show, null where it says nothing."""
+    blocks: list[pa.Table] = []
+    for file in table_files(path):
+        image = find_roles(file, header_of(file), {}).image
+        roles = Roles(image, None, (), None, column)
+        blocks += _Blocks(file, roles, images, "", label_separator, problems).truths()
+    return pa.concat_tables(blocks)
+
+
 def _hint_at_separator(crawl: Crawl) -> None:
     """Say so where most names of classes look like several labels."""
     for mark in "" if crawl.has_several_labels else "|;,":
@@ -221,6 +233,23 @@ class _Blocks:
             yield self._crawl_block(block, np.arange(first, first + n_rows))
             first += n_rows
 
+    def truths(self) -> Iterator[pa.Table]:
+        """Yield blocks of image and truth (names) alone."""
+        first = 1
+        for block in raw_blocks(self.file, self.roles.names, self.problems):
+            numbers = np.arange(first, first + block.num_rows)
+            images = self._images(block[self.roles.image], numbers)
+            yield pa.table({"image": images, "truth": self._truth(block)})
+            first += block.num_rows
+
+    def _truth(self, block: pa.Table) -> pa.ChunkedArray:
+        """Return lists of the names that images really show, null where a cell says nothing."""
+        column = block[self.roles.truth]
+        lists = _as_lists(column, self.label_separator)
+        if pa.types.is_list(column.type):
+            return lists
+        return pc.if_else(pc.equal(pc.list_value_length(lists), 0), pa.scalar(None, LISTS), lists)
+
     def _crawl_block(self, block: pa.Table, numbers: NDArray[np.intp]) -> pa.Table:
         """Return a block with the columns of a crawl, without rows that lack image or label."""
         images = self._images(block[self.roles.image], numbers)
@@ -231,7 +260,7 @@ class _Blocks:
         if self.roles.source:
             made["source"] = _joined(block[self.roles.source])
         if self.roles.truth:
-            made["truth"] = _as_lists(block[self.roles.truth], self.label_separator)
+            made["truth"] = self._truth(block)
         usable = pc.and_(pc.is_valid(images), pc.is_valid(labels))
         unlabeled = pc.and_not(pc.is_valid(images), pc.is_valid(labels))
         for row in np.flatnonzero(unlabeled.to_numpy()):

@@ -1,62 +1,84 @@
-"""What images really show, from a table beside the crawl."""
+"""What images really show, from a table beside the crawl.
 
+One rule, here and where a crawl says it itself: nothing is unknown, a name that is no class shows
+none of the classes (:func:`~vsgraph.crawls.columns.numbered_truth`).
+"""
+
+import dataclasses
+import warnings
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
+from vsgraph.crawls.columns import NONE, numbered_truth
 from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.record import Crawl
 from vsgraph.crawls.table_files import header_of
-from vsgraph.crawls.tables import KNOWN, plain_name, read_table, table_files
-from vsgraph.errors import InputError
+from vsgraph.crawls.tables import KNOWN, plain_name, read_truths, table_files
+from vsgraph.errors import InputError, VSGraphWarning, is_meant
+
+N_TOLD = 5
+N_COMPARED = 200  # names that are looked at for one that is meant
 
 
-def read_truth(
-    path: Path, crawl: Crawl, *, label_separator: str | None = None
-) -> tuple[csr_array, NDArray[np.bool_]]:
-    """Read the truth of a crawl's images from a table of paths and classes.
+def with_truth(crawl: Crawl, path: Path, *, label_separator: str | None = None) -> Crawl:
+    """Return a crawl with the truth that a table says.
 
     Parameters
     ----------
-    path : Path
-        A table as :func:`~vsgraph.crawls.tables.read_table` reads it, with a column `truth` (or
-        `label`) of class names; a name that is no class of the crawl means none of them.
     crawl : Crawl
         Whose images are meant; rows are joined by the image's path.
+    path : Path
+        A table as :func:`~vsgraph.crawls.tables.read_table` reads it, with a column `truth` (or
+        `label`) of class names. Images that it does not list, or with an empty cell, are unknown;
+        a name that is no class of the crawl, such as `none`, means none of them.
     label_separator : str, optional
         What stands between several classes.
 
     Returns
     -------
-    truth : bool csr_array of shape (n_images, n_classes)
-        The classes that each image shows.
-    known : bool array of shape (n_images,)
-        Images that the table speaks of.
+    crawl : Crawl
+        The same images, with :attr:`truth`, :attr:`truth_known` and :attr:`other_truths`.
     """
-    column = _truth_column(path)
-    table = read_table(
-        path, images=crawl.root, columns={"label": column}, label_separator=label_separator,
+    told = read_truths(
+        path, _truth_column(path), images=crawl.root, label_separator=label_separator,
         problems=Problems(),
     )  # fmt: skip
-    places = pc.index_in(crawl.table["image"], table.table["image"].combine_chunks())
-    known = np.asarray(pc.is_valid(places).to_numpy(zero_copy_only=False), bool)
-    if not known.any():
+    places = pc.index_in(crawl.table["image"], told["image"].combine_chunks())
+    if places.null_count == len(places):
         raise InputError(f"{path} speaks of no image of the crawl; paths must be the same")
-    rows = np.flatnonzero(known)
-    shown = csr_array(table.take(places.drop_null().to_numpy()).labels_matrix())
-    numbers = pc.index_in(pa.array(table.class_names), pa.array(crawl.class_names)).to_pylist()
-    entries = shown.tocoo()
-    classes = np.array([-1 if n is None else n for n in numbers])[entries.col]
-    kept = classes >= 0
-    truth = csr_array(
-        (np.ones(int(kept.sum()), bool), (rows[entries.row[kept]], classes[kept])),
-        shape=(len(crawl), len(crawl.class_names)),
+    truth = told["truth"].take(places)
+    if truth.null_count == len(truth):
+        raise InputError(f"{path} says of no image of the crawl what it shows: its cells are empty")
+    images = crawl.table.select(["image"]).append_column("truth", truth)
+    numbered, others = numbered_truth(images, crawl.class_names)
+    rest = crawl.table.select([name for name in crawl.table.column_names if name != "truth"])
+    table = rest.append_column("truth", numbered["truth"])
+    return dataclasses.replace(crawl, table=table, other_truths=others)
+
+
+def tell_others(crawl: Crawl) -> None:
+    """Warn of names in the truth that are no class, so that a misspelled one is noticed."""
+    others = dict(crawl.other_truths)
+    if not others:
+        return
+    meant = {name: is_meant(name, crawl.class_names) for name in list(others)[:N_COMPARED]}
+    first = sorted(others, key=lambda name: meant.get(name) is None)[:N_TOLD]
+    listed = ", ".join(_told(name, others[name], meant.get(name)) for name in first)
+    many = f"{len(others):,} names that are" if len(others) > 1 else "a name that is"
+    more = ", ..." if len(others) > N_TOLD else ""
+    warnings.warn(
+        f"the truth has {many} no class: {listed}{more}; an image with no other name counts as "
+        f"showing none of the classes (the word {NONE!r} says so without this warning)",
+        VSGraphWarning,
+        stacklevel=3,
     )
-    return truth, known
+
+
+def _told(name: str, n_images: int, meant: str | None) -> str:
+    """Return a name with the number of its images, and the class that may be meant."""
+    hint = f"; is {meant!r} meant?" if meant else ""
+    return f"{name[:60]!r} ({n_images:,} image{'s' * (n_images > 1)}{hint})"
 
 
 def _truth_column(path: Path) -> str:

@@ -82,7 +82,11 @@ def write_report(
             fresh / "pictures", crawl, shown, most_bytes=PICTURE_BYTES, progress=progress
         )
         writer = _Writer(fresh, gatherer, pictures, heading, ranked, contents)
-        writer.write_index(drawn, n_unreadable=len(shown) - len(pictures), n_shown=len(shown))
+        counts = correction.counts | {"unreadable": 0}
+        if features is not None:
+            counts = correction.counts_with(np.asanyarray(features))
+        n_unreadable = len(shown) - len(pictures)
+        writer.write_index(drawn, counts, n_unreadable=n_unreadable, n_shown=len(shown))
         for place in _bar(range(n_pages), "pages of classes", progress):
             writer.write_class(place)
         record = {"format": REPORT, "images": len(crawl), "pictures": len(pictures)}
@@ -131,7 +135,9 @@ class _Writer:
         copy_static(folder / "files")
         (folder / "classes").mkdir()
 
-    def write_index(self, drawn: CrawlMap, *, n_unreadable: int, n_shown: int) -> None:
+    def write_index(
+        self, drawn: CrawlMap, counts: dict[str, int], *, n_unreadable: int, n_shown: int
+    ) -> None:
         """Write the first page: the whole crawl."""
         correction, crawl = self.correction, self.gatherer.crawl
         data = map_data(
@@ -144,7 +150,7 @@ class _Writer:
             "index.html",
             {
                 "up": "", "heading": self.heading, "names": self.names, "pages": self.pages,
-                "n_images": len(crawl), "format": crawl.format, "counts": correction.counts,
+                "n_images": len(crawl), "format": crawl.format, "counts": counts,
                 "tallies": self.ranked[:MOST_LISTED], "n_classes": len(self.names),
                 "map": drawn, "map_data": data, "problems": crawl.problems.lines(),
                 "n_unreadable": n_unreadable, "n_shown": n_shown,

@@ -102,11 +102,23 @@ class RunFolder:
         self.record["stages"][stage] = told
         self.save()
 
-    def forget(self, stages: tuple[str, ...]) -> None:
+    def forget(self, stages: tuple[str, ...], *, save: bool = True) -> None:
         """Take stages as not done."""
         for stage in stages:
             self.record["stages"].pop(stage, None)
-        self.save()
+        if save:
+            self.save()
+
+    def changes(self, **facts: Mapping[str, Any]) -> list[str]:
+        """Say which settings and inputs differ from the recorded ones, a name and both values."""
+        told = []
+        for kind, values in facts.items():
+            former = self.record.get(kind, {})
+            for name, now in json.loads(json.dumps(values, default=str)).items():
+                was = former.get(name, now)
+                if was != now:
+                    told.append(f"{name} (was {_in_words(was)}, now {_in_words(now)})")
+        return told
 
     def describe(self, **facts: object) -> None:
         """Record settings and inputs, with the versions of what computes."""
@@ -124,6 +136,10 @@ class RunFolder:
     def save(self) -> None:
         """Write ``run.json``."""
         write_whole(self.path / RECORD, json.dumps(self.record, indent=1, default=str) + "\n")
+
+
+def _in_words(value: object) -> str:
+    return "not given" if value is None else str(value)
 
 
 def _now() -> str:

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from vsgraph.correction import Correction
 from vsgraph.crawls import Crawl, load_crawl
 from vsgraph.crawls.pictures import image_name
-from vsgraph.crawls.truths import read_truth
+from vsgraph.crawls.truths import tell_others, with_truth
 from vsgraph.encoders import Embedding
 from vsgraph.errors import InputError
 from vsgraph.exports import Exported, export
@@ -116,12 +116,20 @@ class Run:
         self, path: Path | None = None, *, label_separator: str | None = None
     ) -> tuple[csr_array, NDArray[np.bool_]]:
         """Return what the images show, from a table or from the crawl itself."""
+        crawl = self.crawl
         if path is not None:
-            return read_truth(path, self.crawl, label_separator=label_separator)
-        truth = self.crawl.truth
+            crawl = with_truth(crawl, path, label_separator=label_separator)
+        truth = crawl.truth
         if truth is None:
             raise InputError("the crawl does not say what its images show; give a table (--truth)")
-        return truth, np.ones(len(self.crawl), bool)
+        tell_others(crawl)
+        return truth, crawl.truth_known
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many images were kept, relabeled, rejected; apart, those with unreadable pictures."""
+        counted = self.record["stages"]["labels"]["counts"]
+        return counted if "unreadable" in counted else self.correction.counts_with(self.features)
 
     @property
     def page(self) -> Path:

@@ -9,7 +9,7 @@ from vsgraph.crawls import Crawl, read_crawl
 from vsgraph.crawls.inspecting import text_coverage
 from vsgraph.errors import InputError
 from vsgraph.estimate import Estimate, check_room, estimate_run
-from vsgraph.runs.folder import STAGES, RunFolder
+from vsgraph.runs.folder import RECORD, STAGES, RunFolder
 from vsgraph.runs.result import Run
 from vsgraph.runs.steps import Choices, Runner, Tell
 from vsgraph.settings import Settings
@@ -66,23 +66,74 @@ def run(
     settings, choices, tell = settings or Settings(), choices or Choices(), tell or _silent
     with folder.locked():
         if redo_from is not None:
-            if redo_from not in STAGES:
-                raise InputError(f"redo_from must be one of {', '.join(STAGES)}, got {redo_from!r}")
-            folder.forget(STAGES[STAGES.index(redo_from) :])
+            folder.forget(_from_stage(redo_from))
         _refuse_other_crawl(folder, Path(crawl), redo_from)
         found = read_crawl(crawl, **(reading or {}))
         _refuse_early(found, choices)
         plan = plan_run(found, settings, tell)
         if not anyway:
             check_room(plan, folder.path)
-        folder.describe(
-            crawl=str(Path(crawl).resolve()),
-            reading=dict(reading or {}),
-            settings=dataclasses.asdict(settings),
-            choices=dataclasses.asdict(choices),
-        )
+        given = _given(settings, choices, reading)
+        _tell_changes(folder, given, tell)
+        folder.describe(crawl=str(Path(crawl).resolve()), **given)
         Runner(folder, found, settings, choices, progress, tell).all(report=with_report)
     return Run.open(folder.path)
+
+
+def preview(
+    crawl: str | Path,
+    out: str | Path,
+    *,
+    settings: Settings,
+    choices: Choices,
+    reading: Mapping[str, Any] | None = None,
+    redo_from: str | None = None,
+    with_report: bool = True,
+    tell: Tell,
+) -> None:
+    """Tell what :func:`run` would take, and where a run is there already, what it would do again.
+
+    Nothing is encoded or written. The parameters are those of :func:`run`.
+    """
+    found = read_crawl(crawl, **(reading or {}))
+    _refuse_early(found, choices)
+    plan_run(found, settings, tell)
+    if not (Path(out) / RECORD).exists():
+        return
+    folder = RunFolder.open(Path(out))
+    folder.forget(_from_stage(redo_from), save=False)
+    _refuse_other_crawl(folder, Path(crawl), redo_from)
+    _tell_changes(folder, _given(settings, choices, reading), tell)
+    Runner(folder, found, settings, choices, progress=False, tell=tell, dry=True).all(
+        report=with_report
+    )
+
+
+def _from_stage(stage: str | None) -> tuple[str, ...]:
+    """Return a stage and all that come after it."""
+    if stage is None:
+        return ()
+    if stage not in STAGES:
+        raise InputError(f"redo_from must be one of {', '.join(STAGES)}, got {stage!r}")
+    return STAGES[STAGES.index(stage) :]
+
+
+def _given(
+    settings: Settings, choices: Choices, reading: Mapping[str, Any] | None
+) -> dict[str, dict[str, Any]]:
+    """Return what a run was asked for, as it is recorded."""
+    return {
+        "reading": dict(reading or {}),
+        "settings": dataclasses.asdict(settings),
+        "choices": dataclasses.asdict(choices),
+    }
+
+
+def _tell_changes(folder: RunFolder, given: Mapping[str, Mapping[str, Any]], tell: Tell) -> None:
+    """Say what differs from the last run in the folder."""
+    changes = folder.changes(**given)
+    if changes:
+        tell(f"changed since the last run: {', '.join(changes)}; what depends on it is done again")
 
 
 def plan_run(crawl: Crawl, settings: Settings, tell: Tell) -> Estimate:

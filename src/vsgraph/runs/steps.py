@@ -83,7 +83,10 @@ def file_key(path: Path) -> str:
 
 @dataclasses.dataclass
 class Runner:
-    """Does the stages in order; each returns what the next ones need, and its key."""
+    """Does the stages in order; each returns what the next ones need, and its key.
+
+    A dry one only tells which stages are done and which it would do; what it returns is not used.
+    """
 
     folder: RunFolder
     crawl: Crawl
@@ -91,6 +94,7 @@ class Runner:
     choices: Choices
     progress: bool
     tell: Tell
+    dry: bool = False
 
     def all(self, *, report: bool) -> None:
         """Do every stage that is not done."""
@@ -112,11 +116,19 @@ class Runner:
         if self.folder.is_done(stage, key):
             self.tell(f"{stage}: done before")
             return
+        if self.dry:
+            again = " again: its inputs changed" if self.folder.was_done(stage) else ""
+            self.tell(f"{stage}: would be done{again}")
+            return
         again = ", again: its inputs changed" if self.folder.was_done(stage) else ""
         self.tell(f"{stage}{again} ...")
         started = time.monotonic()
         facts = work() or {}
         self.folder.finish(stage, key, time.monotonic() - started, **facts)
+
+    def kept(self, stage: str, name: str = "vectors") -> Any:  # noqa: ANN401
+        """Return an array that a stage left."""
+        return None if self.dry else open_array(self.folder.path / stage / f"{name}.npy")
 
     def read(self) -> None:
         """Keep the crawl as it was read."""
@@ -157,7 +169,7 @@ class Runner:
             return {"encoder": made.record["encoder"], "problems": made.record["problems"]}
 
         self.do("pictures", key, embed)
-        return open_array(self.folder.path / "pictures" / "vectors.npy"), key
+        return self.kept("pictures"), key
 
     def texts(self) -> tuple[NDArray[Any], str]:
         """Encode the texts."""
@@ -178,7 +190,7 @@ class Runner:
             return {"encoder": made.record["encoder"]}
 
         self.do("texts", key, embed)
-        return open_array(self.folder.path / "texts" / "vectors.npy"), key
+        return self.kept("texts"), key
 
     def meanings(self) -> list[Meaning]:
         """Find what the classes mean, or read what the user says."""
@@ -196,9 +208,11 @@ class Runner:
                 write_meanings(table, read_meanings(given, self.crawl.class_names), overwrite=True)
 
         if not table.exists():
-            self.folder.forget(("meanings",))
+            self.folder.forget(("meanings",), save=False)
         self.do("meanings", key, find)
-        return read_meanings(table, self.crawl.class_names)
+        if self.folder.is_done("meanings", key):
+            return read_meanings(table, self.crawl.class_names)
+        return read_meanings(given, self.crawl.class_names) if given else []
 
     def descriptions(self, meanings: list[Meaning]) -> tuple[NDArray[Any], str]:
         """Encode the meanings; a table that was edited in the run's folder counts."""
@@ -207,14 +221,13 @@ class Runner:
             return own
         words = [meaning.description for meaning in meanings]
         key = key_of("descriptions", self.text_encoder.fingerprint, words)
-        path = self.folder.path / "descriptions"
 
         def embed() -> None:
             vectors = self.text_encoder.encode(words)
             self.folder.keep_arrays("descriptions", {"vectors": vectors})
 
         self.do("descriptions", key, embed)
-        return open_array(path / "vectors.npy"), key
+        return self.kept("descriptions"), key
 
     def probe(
         self, features: NDArray[Any], seen: str
@@ -235,13 +248,16 @@ class Runner:
             self.folder.keep_arrays("probe", scores.parts())
 
         self.do("probe", key, ask)
+        if self.dry:
+            return None, key
         return TopScores.load(self.folder.path / "probe", len(self.crawl.class_names)), key
 
     def graph(self, features: NDArray[Any], seen: str) -> tuple[Any, str]:
         """Find the neighbors of every image."""
         own = self.choices.graph
         if own is not None:
-            return adopt_graph(_load_graph(own), n_images=len(self.crawl)), file_key(own)
+            found = None if self.dry else adopt_graph(_load_graph(own), n_images=len(self.crawl))
+            return found, file_key(own)
         numbers = {name: getattr(self.settings, name) for name in GRAPH_SETTINGS}
         key = key_of("graph", seen, numbers)
 
@@ -256,12 +272,12 @@ class Runner:
             return {"recall": found.recall}
 
         self.do("graph", key, find)
-        path = self.folder.path / "graph"
+        if self.dry:
+            return None, key
         recall = self.folder.record["stages"]["graph"]["recall"]
-        found = Neighbors(
-            open_array(path / "rows.npy"), open_array(path / "similarities.npy"), recall
-        )
-        return found, key
+        return Neighbors(
+            self.kept("graph", "rows"), self.kept("graph", "similarities"), recall
+        ), key
 
     def labels(self, given: tuple[Any, ...], keys: list[str]) -> str:
         """Choose anchors, train the network, fuse and decide."""
@@ -274,13 +290,16 @@ class Runner:
                 class_names=self.crawl.class_names, settings=self.settings, progress=self.progress,
             )  # fmt: skip
             made.save(self.folder.path / "correction", overwrite=True)
-            return {"counts": made.counts}
+            return {"counts": made.counts_with(features)}
 
         self.do("labels", key, decide)
         return key
 
     def report(self, features: NDArray[Any], meanings: list[Meaning], key: str) -> None:
         """Write the pages."""
-        found = Run.open(self.folder.path)
         words = [meaning.description for meaning in meanings]
-        self.do("report", key_of("report", key, words), lambda: found.write_report(features))
+
+        def write() -> None:
+            Run.open(self.folder.path).write_report(features)
+
+        self.do("report", key_of("report", key, words), write)

@@ -138,14 +138,15 @@ def judge_model(
     scores : array of shape (n_images, n_classes)
         The probabilities.
     crawl : Crawl
-        The images.
+        The images; those whose truth is unknown are left out.
     with_unknown : bool
         An open set: images of other classes should get no label.
     threshold : float
         Of an open set; 0.2 in the paper.
     """
-    readable = np.flatnonzero(np.asarray(scores).any(axis=1))
-    n_unreadable = len(crawl) - len(readable)
+    known = crawl.judgeable()
+    readable = known[np.asarray(scores)[known].any(axis=1)]
+    n_unreadable = len(known) - len(readable)
     crawl, scores = crawl.take(readable), np.asarray(scores)[readable]
     truth = truth_for(model, crawl, with_unknown=with_unknown)
     several = crawl.has_several_labels

@@ -28,6 +28,7 @@ class Validation:
 
     def __post_init__(self) -> None:
         self.network = copy.deepcopy(self.network).eval()
+        self.crawl = self.crawl.take(self.crawl.judgeable())
         truth = self.crawl.truth
         self.truth = self.crawl.labels_matrix() if truth is None else truth
 
