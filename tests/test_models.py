@@ -238,6 +238,33 @@ def test_a_run_is_fine_tuned_on_by_command(corrected, tmp_path):
     assert record["recipe"]["warmup_epochs"] == 0
 
 
+def test_a_trained_network_gives_features_and_p_c_of_a_run(tmp_path, model_cache):
+    """The paper's whole way by command: train, correct, fine-tune, judge."""
+    table = write_crawl(make_crawl(per_class=10), tmp_path / "crawl")
+    network = tiny_network(tmp_path / "net")
+    (tmp_path / "crawl" / "images" / "broken.jpg").write_bytes(b"<html>")
+    line = json.loads(table.read_text().splitlines()[0]) | {"file_name": "images/broken.jpg"}
+    with table.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    call("train", table, "-o", tmp_path / "cnn", "--network", network, *SHORT)
+    said = call("correct", table, "-o", tmp_path / "run", "--image-encoder", tmp_path / "cnn",
+                "--meanings", tmp_path / "crawl" / "meanings.csv", "--no-report")  # fmt: skip
+    assert "probe" not in said
+    made = Run.open(tmp_path / "run")
+    probs = np.load(tmp_path / "run" / "pictures" / "probs.npy")
+    assert probs.shape == (len(made.crawl), len(made.crawl.class_names))
+    np.testing.assert_allclose(np.asarray(made.correction.cnn_probs), probs, atol=1e-3)
+    np.testing.assert_array_equal(np.asarray(made.arrays()["cnn_probs"]), probs)
+    call("finetune", tmp_path / "run", "-o", tmp_path / "tuned", "--epochs", "1")
+    tuned = json.loads((tmp_path / "tuned" / "training.json").read_text())
+    assert tuned["network"] == str(tmp_path / "cnn")
+    other = write_photos(tmp_path / "other", per_class=2)
+    (other / "ant" / "00.txt").write_text("an ant")
+    refused = call("correct", other, "-o", tmp_path / "r", "--image-encoder", tmp_path / "cnn",
+                   code=1)  # fmt: skip
+    assert "trained on other classes than the crawl: it lacks 'ant', 'bee', 'cat'" in refused
+
+
 # --- commands
 
 

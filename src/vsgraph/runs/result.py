@@ -99,10 +99,13 @@ class Run:
         }
 
     def _cnn_probs(self) -> Any:  # noqa: ANN401
-        """Return the classifier's probabilities, the user's own or the probe's."""
+        """Return the classifier's probabilities: the user's own, the network's or the probe's."""
         own = self.record["choices"].get("cnn_probs")
         if own:
             return open_array(Path(own))
+        network = self.path / "pictures" / "probs.npy"
+        if network.exists() and not self.record["choices"].get("features"):
+            return open_array(network)
         probe = self.path / "probe"
         asked = self.record["choices"]["probe"] and probe.exists()
         return TopScores.load(probe, len(self.crawl.class_names)) if asked else None

@@ -7,6 +7,7 @@ from typing import Any
 
 from vsgraph.crawls import Crawl, read_crawl
 from vsgraph.crawls.inspecting import text_coverage
+from vsgraph.encoders.checkpoints import Checkpoint
 from vsgraph.errors import InputError
 from vsgraph.estimate import Estimate, check_room, estimate_run
 from vsgraph.runs.folder import RECORD, STAGES, RunFolder
@@ -176,6 +177,9 @@ def _refuse_other_crawl(folder: RunFolder, crawl: Path, redo_from: str | None) -
 
 def _refuse_early(crawl: Crawl, choices: Choices) -> None:
     """Refuse before anything long what could only fail after it."""
+    if choices.is_trained:
+        model = Path(choices.image_encoder)
+        Checkpoint.load(model).refuse_other_classes(crawl.class_names, "the crawl")
     if choices.text_embeddings is not None and choices.label_embeddings is None:
         raise InputError("with text_embeddings give label_embeddings of the same encoder, too")
     if choices.text_embeddings is None and not text_coverage(crawl)["any"]:

@@ -12,6 +12,7 @@ from vsgraph.correct import correct
 from vsgraph.crawls import Crawl, crawl_digest, save_crawl
 from vsgraph.describing import describe_crawl
 from vsgraph.encoders import embed_images, embed_texts
+from vsgraph.encoders.checkpoints import is_checkpoint
 from vsgraph.encoders.whole import open_image_encoder, open_text_encoder
 from vsgraph.errors import InputError
 from vsgraph.graph import adopt_graph
@@ -43,7 +44,8 @@ class Choices:
     features, text_embeddings, label_embeddings, cnn_probs, graph : Path, optional
         Your own arrays (``.npy``; the graph ``.npz``), row by row as the crawl.
     probe : bool
-        Train a linear probe on the web labels for ``p_c`` where `cnn_probs` is not given.
+        Train a linear probe on the web labels for ``p_c`` where neither `cnn_probs` is given nor the
+        image encoder was trained on the classes.
     """
 
     image_encoder: str = "lite0"
@@ -57,6 +59,11 @@ class Choices:
     cnn_probs: Path | None = None
     graph: Path | None = None
     probe: bool = True
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the image encoder is a network trained on classes: it gives ``p_c``, too."""
+        return self.features is None and is_checkpoint(Path(self.image_encoder))
 
 
 def _load_graph(path: Path) -> Any:  # noqa: ANN401
@@ -232,10 +239,12 @@ class Runner:
     def probe(
         self, features: NDArray[Any], seen: str
     ) -> tuple[NDArray[Any] | TopScores | None, str]:
-        """Ask a linear probe of the features, where the user has no classifier."""
+        """Ask the user's classifier, or a linear probe of the features where there is none."""
         own = self.own("cnn_probs", len(self.crawl))
         if own is not None:
             return own
+        if self.choices.is_trained:
+            return self.kept("pictures", "probs"), seen
         if not self.choices.probe or len(self.crawl) < FEW:
             return None, "none"
         key = key_of("probe", seen, self.digest, self.settings.kept_scores)

@@ -28,12 +28,11 @@ class Book:
         lines = "".join(json.dumps(line) + "\n" for line in history)
         write_whole(folder / METRICS, lines)
         write_whole(folder / CURVES, draw_curves(history))
-        if self.tensorboard:
-            self._show(folder, history[-1])
 
-    @staticmethod
-    def _show(folder: Path, line: dict[str, Any]) -> None:
-        """Add an epoch to what TensorBoard shows."""
+    def show(self, folder: Path, line: dict[str, Any]) -> None:
+        """Add an epoch to what TensorBoard shows, where that is asked for."""
+        if not self.tensorboard:
+            return
         from torch.utils.tensorboard import SummaryWriter
 
         with SummaryWriter(folder / BOARD) as writer:

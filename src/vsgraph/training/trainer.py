@@ -79,6 +79,8 @@ class Trainer:
         total = self.recipe.epochs * self.n_steps
         done = self.place.epoch * self.n_steps + self.place.step
         show = progress and self.processes.is_first
+        if self.place.history and self.processes.is_first:  # killed before it was written
+            self.book.write(self.folder, self.place.history)
         with quiet_decoders(), tqdm(
             total=total, initial=done, desc="training", unit="step",
             disable=None if show else True, leave=False,
@@ -200,6 +202,7 @@ class Trainer:
         self.save()
         if self.processes.is_first:
             self.book.write(self.folder, at.history)
+            self.book.show(self.folder, line)
 
     def save(self) -> None:
         """Keep everything that the next step depends on."""
