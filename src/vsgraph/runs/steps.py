@@ -44,8 +44,8 @@ class Choices:
     features, text_embeddings, label_embeddings, cnn_probs, graph : Path, optional
         Your own arrays (``.npy``; the graph ``.npz``), row by row as the crawl.
     probe : bool
-        Train a linear probe on the web labels for ``p_c`` where neither `cnn_probs` is given nor the
-        image encoder was trained on the classes.
+        Train a linear probe on the web labels for ``p_c``, where `cnn_probs` is not given and the
+        image encoder was not trained on the classes.
     """
 
     image_encoder: str = "lite0"
