@@ -415,6 +415,7 @@ def test_lite0_starts_from_its_published_weights(photos, tmp_path):
     assert not (stem[0] == stem[2]).any()
     assert (found[0].head.weight == again[0].head.weight).all()
     assert made.preparation.describe() == "squeeze 64x64"
+    assert found[0].body._bn0.momentum == 0.1
 
 
 def test_resnet50_is_the_papers():

@@ -2,12 +2,11 @@
 
 import csv
 import dataclasses
-import difflib
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, is_meant
 from vsgraph.meanings import Meaning, candidate_senses, doubt, refuse_alike
 from vsgraph.storage import write_whole
 from vsgraph.wordnet import WordNet
@@ -109,7 +108,8 @@ def read_meanings(
     chosen: dict[str, list[Meaning]] = {name: [] for name in stripped}
     for row in rows:
         if row.class_name not in chosen:
-            near = _nearest(row.class_name, list(chosen))
+            meant = is_meant(row.class_name[:60], chosen)
+            near = f"; is {meant!r} meant?" if meant else ""
             raise row.error(f"there is no class {row.class_name!r:.60}{near}")
         meaning = _complete(row, wordnet)
         if meaning.chosen:
@@ -192,11 +192,6 @@ def _refuse_other_sense(row: _Row, wordnet: WordNet) -> None:
                 f"the description is that of {sense.wnid}, not of {row.wnid}; empty the one that "
                 "is not meant"
             )
-
-
-def _nearest(name: str, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name[:60], names, n=1)
-    return f"; is {near[0]!r} meant?" if near else ""
 
 
 def _nothing_chosen(path: Path, name: str, rows: Sequence[_Row]) -> InputError:

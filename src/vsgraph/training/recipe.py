@@ -1,12 +1,11 @@
 """How a network is trained: the paper's numbers, and ours for a small machine."""
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self
 
 from vsgraph.checks import check_at_least, check_fraction, check_number, check_one_of
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, is_meant
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,8 +145,8 @@ class Recipe:
         known = [field.name for field in dataclasses.fields(cls)]
         for name in values:
             if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known)}"
+                meant = is_meant(name, known)
+                hint = f"; did you mean {meant}?" if meant else f"; it has {', '.join(known)}"
                 raise InputError(f"a recipe has no {name!r}{hint}")
         return cls(**values)
 

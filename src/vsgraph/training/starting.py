@@ -21,6 +21,8 @@ from vsgraph.encoders.towers import tower
 from vsgraph.errors import InputError
 from vsgraph.training.recipe import Recipe, Start
 
+MOMENTUM = 0.1  # of the running means of norms
+
 
 def start_networks(
     start: Start, class_names: Sequence[str], recipe: Recipe
@@ -33,7 +35,16 @@ def start_networks(
     for number in range(1 if recipe.forget_rate is None else 2):
         torch.manual_seed(recipe.random_state + number)
         found.append(_classifier(start, class_names))
+    for _, network in found:
+        _follow_quickly(network)
     return [one for _, one in found], found[0][0]
+
+
+def _follow_quickly(network: Any) -> None:  # noqa: ANN401
+    """Let the running means of norms follow within tens of steps; published ones take hundreds."""
+    for module in network.modules():
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):  # noqa: SLF001
+            module.momentum = MOMENTUM
 
 
 def _classifier(start: Start, class_names: Sequence[str]) -> tuple[Architecture, Any]:
