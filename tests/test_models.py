@@ -183,6 +183,12 @@ def test_the_share_of_wrong_labels_is_estimated():
         noise_rate(probs, web - 1)
 
 
+def test_co_teaching_needs_two_networks_that_differ(model, photos, tmp_path):
+    with pytest.raises(InputError, match="gives the same one twice"):
+        train(read_crawl(photos), tmp_path / "m", start=Start(str(model)),
+              recipe=Recipe(forget_rate=0.1))  # fmt: skip
+
+
 # --- labels of a correction
 
 
@@ -236,6 +242,13 @@ def test_a_run_is_fine_tuned_on_by_command(corrected, tmp_path):
     assert "rate 0.01," in again  # half of the recipe's
     record = json.loads((tmp_path / "tuned" / "training.json").read_text())
     assert record["recipe"]["warmup_epochs"] == 0
+    call("finetune", corrected, "-o", tmp_path / "co", "--network", network, "--labels", "web",
+         "--co-teaching", "--epochs", "1", "-q")  # fmt: skip
+    record = json.loads((tmp_path / "co" / "training.json").read_text())
+    made = Run.open(corrected).correction
+    own = np.asarray(made.final_probs)[np.arange(len(made)), made.web_labels]
+    wrong = np.where(made.final_labels < 0, 1, 1 - own).mean()
+    assert record["recipe"]["forget_rate"] == pytest.approx(wrong, abs=1e-3)
 
 
 def test_a_trained_network_gives_features_and_p_c_of_a_run(tmp_path, model_cache):

@@ -18,7 +18,7 @@ from vsgraph.crawls import Crawl, read_crawl
 from vsgraph.encoders import Embedding, embed_images, encode_pictures, image_encoder
 from vsgraph.encoders.checkpoints import Checkpoint, is_checkpoint
 from vsgraph.errors import InputError
-from vsgraph.noise import noise_rate
+from vsgraph.noise import noise_rate, wrong_share
 from vsgraph.probe import linear_probe
 from vsgraph.runs import Run
 from vsgraph.storage import write_whole
@@ -39,7 +39,7 @@ _TRAINING = (
     click.option("--val", type=CRAWL, help="Images of known classes, to judge each epoch by."),
     click.option("--co-teaching", is_flag=True, help="Two networks that teach each other."),
     click.option("--forget-rate", type=click.FloatRange(0, 1, max_open=True),
-                 help="Co-teaching: share of labels to leave out.  [default: estimated]"),
+                 help="Co-teaching: share of labels to leave out.  [default: an estimate]"),
     click.option("--save-minutes", type=click.FloatRange(0), default=10, show_default=True,
                  help="How often all is kept within an epoch."),
     click.option("--tensorboard", is_flag=True, help="Write for TensorBoard, too."),
@@ -104,13 +104,20 @@ def finetune_command(
     from_scratch: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Train a network on the labels of RUN (Eq. 9), at half the rate and without warm-up."""
+    """Train a network on the labels of RUN (Eq. 9).
+
+    A network that is trained already is given half the rate and no warm-up, as in the paper.
+    """
     found = Run.open(run)
     given = _taken(options)
     encoder = str(found.record["choices"]["image_encoder"])
-    chosen = network or (encoder if is_checkpoint(Path(encoder)) else "lite0")
+    two = given["co_teaching"] or given["forget_rate"] is not None
+    trained = is_checkpoint(Path(encoder)) and not two
+    chosen = network or (encoder if trained else "lite0")
     start = Start(chosen, size, pretrained=not from_scratch)
     made = corrected_labels(found.correction, labels)
+    if given["co_teaching"] and given["forget_rate"] is None:
+        given["forget_rate"] = round(wrong_share(found.correction), 3)
     _train(found.crawl, out, start, given, labels=made, finetune=is_checkpoint(Path(chosen)))
 
 

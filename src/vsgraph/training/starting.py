@@ -31,6 +31,11 @@ def start_networks(
 
     The two differ by their random weights: all of them, or those of the classifier.
     """
+    if recipe.forget_rate is not None and is_checkpoint(Path(start.network)):
+        raise InputError(
+            "Co-teaching needs two networks that differ, and one trained model gives the same one "
+            "twice: start from published or random weights"
+        )
     found = []
     for number in range(1 if recipe.forget_rate is None else 2):
         torch.manual_seed(recipe.random_state + number)
