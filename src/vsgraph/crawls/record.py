@@ -1,6 +1,7 @@
 """A crawl as columns: a row an image, pictures left where they are until they are asked for."""
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -130,7 +131,7 @@ class Crawl:
             raise InputError(
                 f"the crawl has no text field {unknown[0]!r}; it has {', '.join(self.text_fields)}"
             )
-        part = self._rows(rows)
+        part = _rows_of(self.table, rows)
         if not names:
             return [""] * len(part)
         columns = [pc.fill_null(part[name], "") for name in names]
@@ -140,16 +141,13 @@ class Crawl:
 
     def take(self, rows: Rows) -> Self:
         """Return some of the images, in the order asked for."""
-        return dataclasses.replace(self, table=self._rows(rows))
+        return dataclasses.replace(self, table=_rows_of(self.table, rows))
 
-    def _rows(self, rows: Rows) -> pa.Table:
-        """Return rows of the table, a slice without copying."""
-        if isinstance(rows, slice):
-            start, stop, step = rows.indices(len(self))
-            if step == 1:
-                return self.table.slice(start, max(0, stop - start))
-            rows = np.arange(start, stop, step)
-        return self.table.take(pa.array(rows, pa.int64()))
+    @functools.cached_property
+    def _references(self) -> pa.Table:
+        """Where the pictures lie, in one piece: few rows are taken from many pieces slowly."""
+        names = ["image", *(("shard", "offset", "size") if self.has_shards else ())]
+        return self.table.select(names).combine_chunks()
 
     @property
     def has_shards(self) -> bool:
@@ -166,12 +164,21 @@ class Crawl:
 
     def read_images(self, rows: Rows = ALL) -> Iterator[bytes]:
         """Yield the bytes of each picture; those that cannot be read are empty."""
-        part = self._rows(rows)
-        names = ["image", *(("shard", "offset", "size") if self.has_shards else ())]
+        part = _rows_of(self._references, rows)
         fence = Fence(self.root)
-        for batch in part.select(names).to_batches(1024):
+        for batch in part.to_batches(1024):
             for reference in batch.to_pylist():
                 yield _read(fence, reference)
+
+
+def _rows_of(table: pa.Table, rows: Rows) -> pa.Table:
+    """Return rows of a table, a slice without copying."""
+    if isinstance(rows, slice):
+        start, stop, step = rows.indices(len(table))
+        if step == 1:
+            return table.slice(start, max(0, stop - start))
+        rows = np.arange(start, stop, step)
+    return table.take(pa.array(rows, pa.int64()))
 
 
 class Fence:
