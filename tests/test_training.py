@@ -82,6 +82,7 @@ def test_presets_are_the_papers():
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"learning_rate": -1}, "learning_rate must be at least 0"),
         ({"momentum": 1.5}, "momentum must"),
+        ({"compile": "perhaps"}, "compile must be true or false, got 'perhaps'"),
         ({"loss": "hinge"}, "loss must be one of"),
         ({"precision": "fp8"}, "precision must be one of"),
         ({"smallest_crop": 0.0}, "smallest_crop must be above 0"),

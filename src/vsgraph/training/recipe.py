@@ -106,17 +106,24 @@ class Recipe:
             check_at_least(name, check_number(name, getattr(self, name), int), 1)
         for name in ("learning_rate", "warmup_epochs", "weight_decay", "random_state"):
             check_at_least(name, check_number(name, getattr(self, name), float), 0)
-        for name in ("momentum", "smallest_crop", "ema", "forget_rate"):
-            if getattr(self, name) is not None:
-                check_fraction(name, getattr(self, name))
+        self._check_choices()
         if self.clip_norm is not None:
             check_at_least("clip_norm", check_number("clip_norm", self.clip_norm, float), 0)
-        check_one_of("loss", self.loss, ("auto", "softmax", "sigmoid"))
-        check_one_of("precision", self.precision, ("auto", "fp32", "bf16"))
         if self.smallest_crop == 0:
             raise InputError("smallest_crop must be above 0: a crop needs some pixels")
         if self.forget_rate is not None and self.accumulate > 1:
             raise InputError("forget_rate needs whole batches: leave accumulate at 1")
+
+    def _check_choices(self) -> None:
+        """Check what is a share, one of a few words, or true or false."""
+        for name in ("momentum", "smallest_crop", "ema", "forget_rate"):
+            if getattr(self, name) is not None:
+                check_fraction(name, getattr(self, name))
+        for name in ("reweight", "flip", "compile"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} must be true or false, got {getattr(self, name)!r}")
+        check_one_of("loss", self.loss, ("auto", "softmax", "sigmoid"))
+        check_one_of("precision", self.precision, ("auto", "fp32", "bf16"))
 
     @classmethod
     def google_500(cls, **changes: Any) -> Self:  # noqa: ANN401
