@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from scipy.stats import rankdata
 
@@ -14,6 +14,7 @@ from answers import Answer, by_probs, judge, left, left_table, table
 from baselines import propagate_labels, spread_labels
 from trials import TEXTS, Trial, spread
 from vsgraph import Settings
+from vsgraph.evidence import label_quality
 from vsgraph.writing import markdown_table
 
 KINDS = TEXTS
@@ -33,14 +34,13 @@ def run(trial: Trial) -> dict[str, Any]:
     graph_alone = vsgraph.weigh_evidence(
         np.asarray(default.gnn_probs), None, trial.text, trial.meaning, trial.data.web_labels
     )
+    weak = trial.correct(Settings(weight_decay=1e-6), trial.probe)
     answers = {
         **simple_answers(trial, default.anchors),
         **paper_answers(trial),
-        "vsgraph default, no p_c": by_probs(graph_alone.probs, trial.own),
-        DEFAULT: of(trial, default),
-        "the same with the paper's weight decay, 1e-6": of(
-            trial, trial.correct(Settings(weight_decay=1e-6), trial.probe)
-        ),
+        "vsgraph default, no p_c": weighed(trial, graph_alone.probs, default),
+        DEFAULT: weighed(trial, default.final_probs, default),
+        "the same with the paper's weight decay, 1e-6": weighed(trial, weak.final_probs, weak),
     }
     rejected = default.final_labels < 0
     return {
@@ -54,6 +54,13 @@ def run(trial: Trial) -> dict[str, Any]:
 def of(trial: Trial, made: vsgraph.Correction) -> Answer:
     """Return the likeliest labels of a correction, before any decision."""
     return by_probs(np.asarray(made.final_probs), trial.own)
+
+
+def weighed(trial: Trial, probs: ArrayLike, made: vsgraph.Correction) -> Answer:
+    """Return the likeliest labels by all evidence; web labels are as good as `label_quality`."""
+    final, graph = np.asarray(probs), np.asarray(made.gnn_probs)
+    quality = label_quality(final[trial.own], graph[trial.own])
+    return dataclasses.replace(by_probs(final, trial.own), quality=quality)
 
 
 def simple_answers(trial: Trial, anchors: vsgraph.Anchors) -> dict[str, Answer]:

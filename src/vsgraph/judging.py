@@ -14,7 +14,7 @@ from vsgraph.decisions import Decisions, decide
 from vsgraph.evidence import Weigher
 from vsgraph.fusion import fuse
 from vsgraph.graph import gather
-from vsgraph.openset import far_from_all, text_nearness, typical_match
+from vsgraph.openset import LIKELY, far_from_all, text_nearness, typical_match
 from vsgraph.settings import Settings
 from vsgraph.sgc import Network
 from vsgraph.topscores import TopScores
@@ -112,10 +112,15 @@ class Judge:
             text_nearness(text, self.given.meaning, likeliest, typical)
             for text, typical in zip((own, around), self.typical, strict=True)
         ]
+        far = far_from_all(
+            gnn, final, *near, settings=self.settings,
+            trust=self.weigher.model.trust if self.weigher else 1.0,
+            likely=LIKELY if self.given.web_labels.ndim == 1 else self.settings.drop_threshold,
+        )  # fmt: skip
         return decide(
             final,
             self.given.web_labels[rows],
-            far=far_from_all(gnn, final, *near, settings=self.settings),
+            far=far,
             has_anchors=self.anchored,
             silent=~filled_rows(self.given.visual[rows]) & ~filled_rows(own),
             settings=self.settings,

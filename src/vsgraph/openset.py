@@ -20,7 +20,8 @@ from vsgraph.checks import (
 )
 from vsgraph.settings import Settings
 
-LIKELY = 0.9  # an image without text is not rejected if its label is as likely as this
+LIKELY = 0.8  # an image is not rejected by others' texts alone if its label is as likely as this
+TRUSTED = 0.9  # texts count as their images' own if this share of them is
 
 
 def typical_match(anchor_text: ArrayLike, label_embeddings: ArrayLike, anchors: Anchors) -> Floats:
@@ -100,6 +101,8 @@ def far_from_all(
     near_nearness: ArrayLike,
     *,
     settings: Settings,
+    trust: float = 1.0,
+    likely: float = LIKELY,
 ) -> NDArray[np.bool_]:
     """Find images for whose likeliest label nothing speaks: not the graph, no text in sight.
 
@@ -112,13 +115,19 @@ def far_from_all(
         within two steps on the graph.
     settings : Settings
         `reject_threshold` for the graph, `reject_nearness` for the text.
+    trust : float
+        Share of texts that belong to their image, as :func:`weigh_evidence` estimates it. Below
+        0.9 a text that is far from the label is mostly another image's and proves nothing: then
+        every image is judged as if it had no text of its own.
+    likely : float
+        Without text of its own, an image whose label is as likely as this is not far.
 
     Returns
     -------
     far : bool array of shape (n_images,)
         The graph's score of the likeliest label is below `reject_threshold`, and both the image's
         own text and its neighbors' are below `reject_nearness`. An image without text of its own is
-        far only if, besides, its label is not likely (0.9).
+        far only if, besides, its label is not `likely`.
 
     Examples
     --------
@@ -130,8 +139,9 @@ def far_from_all(
     final = check_probs("final_probs", final_probs, shape=graph.shape)
     likeliest = final.argmax(axis=1)[:, None]
     score = np.take_along_axis(graph, likeliest, axis=1)[:, 0]
-    likely = np.take_along_axis(final, likeliest, axis=1)[:, 0] >= LIKELY
+    believed = np.take_along_axis(final, likeliest, axis=1)[:, 0] >= likely
     own = check_vector("own_nearness", own_nearness, length=len(graph), dtype=float)
+    own = own if trust >= TRUSTED else np.full(len(own), np.nan)
     near = check_vector("near_nearness", near_nearness, length=len(graph), dtype=float)
     far_in_text = np.fmax(own, near) < settings.reject_nearness
-    return (score < settings.reject_threshold) & far_in_text & ~(np.isnan(own) & likely)
+    return (score < settings.reject_threshold) & far_in_text & ~(np.isnan(own) & believed)
