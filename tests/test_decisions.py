@@ -5,6 +5,7 @@ import pytest
 
 import vsgraph
 from vsgraph import Anchors, Decision, Rule, Settings
+from vsgraph.openset import own_texts_count
 
 NEAR = [False]
 
@@ -87,11 +88,10 @@ def test_nearness_is_measured_by_the_anchors_of_the_class():
     assert np.isnan(near[3:]).all()
 
 
-def far(gnn, final, own, near, *, trust=1.0, likely=0.8, **numbers):
+def far(gnn, final, own, near, *, likely=0.9, **numbers):
     return vsgraph.far_from_all(
-        [[gnn, 0.0]], [[final, 0.0]], [own], [near], settings=Settings(**numbers),
-        trust=trust, likely=likely,
-    )[0]  # fmt: skip
+        [[gnn, 0.0]], [[final, 0.0]], [own], [near], settings=Settings(**numbers), likely=likely
+    )[0]
 
 
 def test_an_image_is_far_only_if_graph_and_all_text_say_so():
@@ -108,11 +108,16 @@ def test_an_image_without_text_is_far_only_if_its_label_is_unlikely_too():
     assert not far(0.1, 0.6, np.nan, 0.3, likely=0.5)
 
 
-def test_own_text_counts_only_where_texts_can_be_trusted():
-    assert not far(0.1, 0.95, 0.2, 0.3, trust=0.7)
-    assert far(0.1, 0.6, 0.2, 0.3, trust=0.7)
-    assert far(0.1, 0.6, 0.9, 0.3, trust=0.7)
-    assert not far(0.1, 0.6, 0.9, 0.3, trust=0.9)
+@pytest.mark.parametrize(
+    ("trust", "count"), [(1.0, True), (0.91, True), (0.89, False), (0.5, False)]
+)
+def test_far_texts_count_if_most_of_them_are_their_images_own(trust, count):
+    nearness = np.array([0.1, 0.4] + [1.0] * 8 + [np.nan] * 30)
+    assert own_texts_count(nearness, trust, settings=Settings()) is count
+
+
+def test_without_far_texts_there_is_nothing_to_count():
+    assert not own_texts_count(np.ones(5), 1.0, settings=Settings())
 
 
 def test_rejecting_can_be_switched_off():
@@ -156,7 +161,7 @@ def test_where_texts_are_exchanged_no_image_is_rejected_for_its_text():
     made = vsgraph.correct(*given, settings=Settings(anchors_per_class=10))
     assert made.evidence_weights["trust"] < 0.9
     rejected = made.final_labels < 0
-    assert (made.final_probs.max(axis=1)[rejected] < 0.8).all()
+    assert (made.final_probs.max(axis=1)[rejected] < 0.9).all()
     assert rejected.mean() < 0.05
     assert (made.final_labels == shown).mean() > 0.9
 
