@@ -25,6 +25,7 @@ import several_labels
 from answers import right_cell
 from coco_web_data import read_coco_web
 from keeping import keep
+from pages import put
 from trials import TEXTS, Vectors, draw, load_vectors
 from vsgraph import VSGraphWarning
 from vsgraph.writing import markdown_table
@@ -104,15 +105,6 @@ def readme_table(found: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]])
         bold = "**" if name.startswith("**") else ""
         rows.append([name, *(f"{bold}{cell}{bold}" for cell in cells)])
     return markdown_table(["labels", *TEXTS], rows).splitlines()
-
-
-def put(page: str, name: str, lines: Sequence[str]) -> str:
-    """Replace what stands between a pair of marks; a page without them stays as it is."""
-    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-    if start not in page:
-        return page
-    before, rest = page.split(start)
-    return before + start + "\n".join(lines) + "\n" + end + rest.split(end)[1]
 
 
 def write_page(page: Path, results: Results) -> None:

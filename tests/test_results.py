@@ -8,7 +8,7 @@ import pytest
 import keeping
 from answers import Answer, judge
 from coco_web_data import CocoWeb
-from results import put
+from pages import put
 from simifeat import share_right, simifeat
 from trials import spread
 
