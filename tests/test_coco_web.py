@@ -77,7 +77,7 @@ def test_a_seed_draws_photos_and_spoils_texts(vectors):
 def test_the_command_fills_the_page_and_finds_results_done(vectors, found, tmp_path, monkeypatch):
     monkeypatch.setattr("results.load_vectors", lambda _: vectors)
     page = tmp_path / "page.md"
-    page.write_text("kept\n<!-- short table -->\nold\n<!-- end of short table -->\n")
+    page.write_text("kept\n<!-- short table -->\nstale\n<!-- end of short table -->\n")
     options = ["--seeds", "1", "--write", str(page)]
     for module in EXPERIMENTS[:2]:
         monkeypatch.setattr(module, "run", lambda _: pytest.fail("was done before"))
@@ -85,7 +85,7 @@ def test_the_command_fills_the_page_and_finds_results_done(vectors, found, tmp_p
     done = CliRunner().invoke(main, [str(FOLDER), *options])
     assert done.exit_code == 0, done.output
     assert page.read_text().startswith("kept\n<!-- short table -->\n| labels |")
-    assert "old" not in page.read_text()
+    assert "stale" not in page.read_text()
 
 
 def test_the_linear_probe_stands_in_for_a_classifier(vectors):
