@@ -7,7 +7,7 @@ DEV    := $(VENV)/.dev
 DATA   ?= $(or $(VSGRAPH_COCO_WEB),../shared/data/coco-web)
 
 .DEFAULT_GOAL := help
-.PHONY: help install browser demo test check fix bench labels
+.PHONY: help install browser demo test check fix bench results
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -40,8 +40,8 @@ bench: $(DEV) ## Measure beside the alternatives and rewrite docs/performance.md
 	$(BIN)/pip install --quiet -c constraints.txt --group bench
 	$(BIN)/python benchmarks/bench.py
 
-labels: $(DEV) ## Rewrite docs/label-quality.md from COCO-Web (DATA=its folder)
-	THP_MEM_ALLOC_ENABLE=1 $(BIN)/python experiments/coco_web.py $(DATA) --write docs/label-quality.md
+results: $(DEV) ## Fill docs/results.md and the short table here from COCO-Web (DATA=its folder; an hour; it resumes)
+	THP_MEM_ALLOC_ENABLE=1 $(BIN)/python experiments/results.py $(DATA) --write docs/results.md --write README.md
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "vsgraph needs Python 3.11 or newer: make PYTHON=python3.11")'

@@ -35,10 +35,16 @@ def softmax_regression(
     return np.exp(log_softmax((test - mean) @ weights[:-1] + weights[-1], axis=1))
 
 
-def web_classifier(features: Array, labels: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Return p_c on the images it was trained on, and out of fold (5 folds).
+def fitted_classifier(features: Array, labels: NDArray[np.intp]) -> Array:
+    """Return p_c on the images it was trained on."""
+    n_classes = int(labels.max()) + 1
+    return softmax_regression(features, labels, features, penalty=FITTED, n_classes=n_classes)
 
-    Out of fold the penalty is the one that predicts held-out web labels best; no truth is seen.
+
+def web_classifier(features: Array, labels: NDArray[np.intp]) -> Array:
+    """Return p_c out of fold (5 folds).
+
+    The penalty is the one that predicts held-out web labels best; no truth is seen.
     """
     n_classes = int(labels.max()) + 1
     folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(features, labels))
@@ -57,8 +63,7 @@ def web_classifier(features: Array, labels: NDArray[np.intp]) -> tuple[Array, Ar
 
     tried = {penalty: out_of_fold(penalty) for penalty in PENALTIES}
     best = min(tried, key=lambda penalty: surprise(tried[penalty]))
-    in_sample = softmax_regression(features, labels, features, penalty=FITTED, n_classes=n_classes)
-    return in_sample, tried[best]
+    return tried[best]
 
 
 def neighbor_vote(features: Array, labels: NDArray[np.intp], *, k: int) -> Array:
@@ -67,11 +72,26 @@ def neighbor_vote(features: Array, labels: NDArray[np.intp], *, k: int) -> Array
     return np.eye(int(labels.max()) + 1)[labels[neighbors]].mean(axis=1)
 
 
-def cleanlab_labels(labels: NDArray[np.intp], probs: Array) -> tuple[NDArray[np.intp], Array]:
-    """Return labels with flagged ones replaced by the likeliest, and label quality scores."""
+def cleanlab_flags(labels: NDArray[np.intp], probs: Array) -> NDArray[np.bool_]:
+    """Return the labels that cleanlab takes for wrong."""
     from cleanlab.filter import find_label_issues
-    from cleanlab.rank import get_label_quality_scores
 
-    flagged = find_label_issues(labels, probs, n_jobs=1)
-    quality = get_label_quality_scores(labels, probs)
-    return np.where(flagged, probs.argmax(axis=1), labels), quality
+    return find_label_issues(labels, probs, n_jobs=1)
+
+
+def propagate_labels(features: Array, seeds: NDArray[np.intp], *, k: int) -> Array:
+    """Return scikit-learn's label propagation from seeds (-1: none), which stay as they are."""
+    from sklearn.semi_supervised import LabelPropagation
+
+    fitted = LabelPropagation(kernel="knn", n_neighbors=k, max_iter=5000).fit(features, seeds)
+    return fitted.label_distributions_
+
+
+def spread_labels(
+    features: Array, seeds: NDArray[np.intp], *, k: int, neighbors_share: float
+) -> Array:
+    """Return scikit-learn's label spreading from seeds (-1: none), which may change."""
+    from sklearn.semi_supervised import LabelSpreading
+
+    fitted = LabelSpreading(kernel="knn", n_neighbors=k, alpha=neighbors_share, max_iter=1000)
+    return fitted.fit(features, seeds).label_distributions_

@@ -6,6 +6,7 @@ The truth is for judging only; nothing here hands it to a method.
 import dataclasses
 import json
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ class CocoWeb:
     class_names: list[str]
     wnids: list[str]
     truth: NDArray[np.bool_]
+    ambiguous_queries: NDArray[np.bool_]
 
     @property
     def in_set(self) -> NDArray[np.bool_]:
@@ -38,9 +40,18 @@ class CocoWeb:
     @property
     def ambiguous(self) -> NDArray[np.bool_]:
         """Photos of the ambiguous queries."""
-        found = np.bincount(self.web_labels)
-        wrong = np.bincount(self.web_labels, weights=~self.clean)
-        return (wrong / np.maximum(found, 1) > AMBIGUOUS)[self.web_labels]
+        return self.ambiguous_queries[self.web_labels]
+
+    def take(self, rows: NDArray[np.intp]) -> Self:
+        """Return some of the photos; the ambiguous queries stay those of all."""
+        return dataclasses.replace(
+            self,
+            images=[self.images[i] for i in rows],
+            texts=[self.texts[i] for i in rows],
+            web_labels=self.web_labels[rows],
+            query_hits=self.query_hits[rows],
+            truth=self.truth[rows],
+        )
 
     def right(self, labels: NDArray[np.intp]) -> tuple[float, float]:
         """Return the share of right labels: all in-set photos, those of ambiguous queries."""
@@ -61,14 +72,18 @@ def read_coco_web(folder: Path, *, every: int = 1) -> CocoWeb:
             table[i, [number[name] for name in row[key] if name in number]] = True
         return table
 
+    web_labels, truth = np.array([number[row["web_label"]] for row in rows]), matrix("truth")
+    wrong = ~truth[np.arange(len(rows)), web_labels]
+    counts = [np.bincount(web_labels, weights=w, minlength=len(classes)) for w in (None, wrong)]
     return CocoWeb(
         images=[folder / row["file"] for row in rows],
         texts=[" ".join([row["title"], *row["description"]]) for row in rows],
-        web_labels=np.array([number[row["web_label"]] for row in rows]),
+        web_labels=web_labels,
         query_hits=matrix("query_hits"),
         class_names=list(classes),
         wnids=[entry["wnid"] for entry in classes.values()],
-        truth=matrix("truth"),
+        truth=truth,
+        ambiguous_queries=counts[1] / np.maximum(counts[0], 1) > AMBIGUOUS,
     )
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import vsgraph
 from coco_web_data import CocoWeb, read_coco_web, web_like
 from encode import cache_folder, describe
+from pages import put
 from vsgraph.crawls.record import Crawl
 from vsgraph.encoders import (
     Lsa,
@@ -182,14 +183,6 @@ def row(cells: Sequence[str], right: Sequence[float]) -> str:
     """Return a line of a table."""
     shares = [f"{right[0]:.1f} / {right[1]:.1f}", f"{right[2]:.1f} / {right[3]:.1f}"]
     return "| " + " | ".join([*cells, *shares]) + " |"
-
-
-def put(page: str, name: str, lines: Sequence[str]) -> str:
-    """Replace a table between its marks."""
-    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-    before, rest = page.split(start)
-    after = rest.split(end)[1]
-    return before + start + "\n".join(lines) + "\n" + end + after
 
 
 @click.command()

@@ -38,7 +38,7 @@ def judge(folder: Path, *, folds: tuple[int, ...], reference: bool) -> None:
     if reference:
         started = time.perf_counter()
         unit = features / np.linalg.norm(features, axis=1, keepdims=True)
-        probs = web_classifier(unit, labels)[1]
+        probs = web_classifier(unit, labels)
         ways.append(("experiments' classifier", probs, time.perf_counter() - started))
     for n_folds in folds:
         for per_class in (None, 100):

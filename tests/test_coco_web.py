@@ -8,8 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 import vsgraph
-from coco_web import blind_rows, load_vectors, main, text_rows
-from coco_web_data import read_coco_web, web_like
+from coco_web_data import read_coco_web
+from labels_with_text import DEFAULT
+from results import EXPERIMENTS, Results, main
+from trials import CAPTIONS, WEB_LIKE, draw, load_vectors
 
 FOLDER = Path(
     os.environ.get("VSGRAPH_COCO_WEB", Path(__file__).parents[2] / "shared" / "data" / "coco-web")
@@ -26,59 +28,73 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def data():
-    return read_coco_web(FOLDER, every=EVERY)
+def vectors(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield load_vectors(read_coco_web(FOLDER, every=EVERY))
 
 
 @pytest.fixture(scope="module")
-def vectors(data, tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield load_vectors(data)
+def found(vectors):
+    labels = Results()
+    for module in EXPERIMENTS[:2]:
+        labels.add(module, vectors, seeds=1)
+    return labels.found
 
 
-def right(data, rows):
-    return {row.method.strip("*"): np.array(data.right(row.labels)) for row in rows}
+def right(found, kind, name):
+    (trial,) = found["labels_with_text" if kind else "labels_without_text"][kind or "no text"]
+    return np.array([trial["labels"][name][key] for key in ("right", "ambiguous")])
 
 
-def test_the_default_beats_web_labels_cleanlab_text_and_the_papers_fusion(data, vectors):
-    blind = right(data, blind_rows(data, vectors))
-    read = right(data, text_rows(data, vectors, vectors.text))
-    ours = read["vsgraph default, p_c out of fold"]
-    assert (ours > blind["web labels"] + 0.05).all()
-    assert (ours > blind["cleanlab: flagged labels replaced"] + 0.05).all()
-    assert (ours > read["text alone: nearest label meaning"]).all()
-    assert (ours > read["p_f released, m = 10"]).all()
+def test_the_default_beats_web_labels_cleanlab_text_and_the_papers_fusion(found):
+    ours = right(found, CAPTIONS, DEFAULT)
+    assert (ours > right(found, None, "web labels") + 0.05).all()
+    assert (ours > right(found, None, "cleanlab: flagged labels replaced by p_c's") + 0.05).all()
+    assert (ours > right(found, CAPTIONS, "text alone: nearest label meaning") - 0.01).all()
+    assert (ours > right(found, CAPTIONS, "p_f released, m = 10")).all()
 
 
-def test_web_like_text_does_not_hurt(data, vectors):
-    spoiled = web_like(vectors.text, seed=0)
-    assert (~spoiled.any(axis=1)).mean() == pytest.approx(0.4, abs=0.01)
-    blind = right(data, blind_rows(data, vectors))
-    read = right(data, text_rows(data, vectors, spoiled))
-    ours = read["vsgraph default, p_c out of fold"]
-    assert (ours > blind["web labels"] + 0.02).all()
-    assert (ours > read["p_f released, m = 10"]).all()
-    assert (ours > read["p_f of it x softmax(cos / 0.05)"] + 0.02).all()
+def test_web_like_text_does_not_hurt(found):
+    ours = right(found, WEB_LIKE, DEFAULT)
+    assert (ours > right(found, None, "web labels") + 0.02).all()
+    assert (ours > right(found, WEB_LIKE, "p_f released, m = 10")).all()
+    assert (ours > right(found, WEB_LIKE, "p_f of it x softmax(cos / 0.05)") + 0.02).all()
 
 
-def test_the_command_prints_every_part(vectors, tmp_path, monkeypatch):
-    monkeypatch.setattr("coco_web.load_vectors", lambda _: vectors)
+def test_a_seed_draws_photos_and_spoils_texts(vectors):
+    first, again, other = (draw(vectors, seed=seed, kind=WEB_LIKE) for seed in (0, 0, 1))
+    assert (~first.text.any(axis=1)).mean() == pytest.approx(0.4, abs=0.01)
+    assert (first.text == again.text).all()
+    assert first.about == again.about != other.about
+    whole = draw(vectors, seed=0, kind=CAPTIONS)
+    assert len(whole.rows) == pytest.approx(0.9 * len(vectors.features), abs=1)
+    assert (whole.features == vectors.features[whole.rows]).all()
+    assert (whole.data.truth == vectors.data.truth[whole.rows]).all()
+    assert (whole.data.ambiguous_queries == vectors.data.ambiguous_queries).all()
+
+
+def test_the_command_fills_the_page_and_finds_results_done(vectors, found, tmp_path, monkeypatch):
+    monkeypatch.setattr("results.load_vectors", lambda _: vectors)
     page = tmp_path / "page.md"
-    done = CliRunner().invoke(
-        main, [str(FOLDER), "--every", str(EVERY), "--seeds", "1", "--write", str(page)]
-    )
+    page.write_text("kept\n<!-- short table -->\nstale\n<!-- end of short table -->\n")
+    options = ["--seeds", "1", "--write", str(page)]
+    for module in EXPERIMENTS[:2]:
+        monkeypatch.setattr(module, "run", lambda _: pytest.fail("was done before"))
+        options += ["--only", module.__name__]
+    done = CliRunner().invoke(main, [str(FOLDER), *options])
     assert done.exit_code == 0, done.output
-    for part in ("Without text", "captions as they are", "web-like text, seed 0", "Multi-label"):
-        assert part in page.read_text()
+    assert page.read_text().startswith("kept\n<!-- short table -->\n| labels |")
+    assert "stale" not in page.read_text()
 
 
-def test_the_linear_probe_stands_in_for_a_classifier(data, vectors):
-    probe = vsgraph.linear_probe(vectors.features, data.web_labels, n_classes=len(data.class_names))
-    given = (vectors.features, vectors.text, vectors.meaning, data.web_labels)
+def test_the_linear_probe_stands_in_for_a_classifier(vectors):
+    trial = draw(vectors, seed=0, kind=CAPTIONS)
     without, ours, theirs = (
-        np.array(data.right(vsgraph.correct(*given, cnn).final_probs.argmax(axis=1)))
-        for cnn in (None, probe, vectors.cnn_out_of_fold)
+        np.array(trial.data.right(trial.correct(cnn=cnn).final_probs.argmax(axis=1)))
+        for cnn in (None, trial.probe, trial.fitted)
     )
     assert (ours >= without - 0.01).all()
     assert (ours >= theirs - 0.01).all()
+    assert trial.probe.shape == (len(trial.rows), len(trial.meaning))
+    assert isinstance(trial.correct(), vsgraph.Correction)

@@ -5,6 +5,7 @@ import pytest
 
 import vsgraph
 from vsgraph import Anchors, Decision, Rule, Settings
+from vsgraph.openset import own_texts_count
 
 NEAR = [False]
 
@@ -87,9 +88,9 @@ def test_nearness_is_measured_by_the_anchors_of_the_class():
     assert np.isnan(near[3:]).all()
 
 
-def far(gnn, final, own, near, **numbers):
+def far(gnn, final, own, near, *, likely=0.9, **numbers):
     return vsgraph.far_from_all(
-        [[gnn, 0.0]], [[final, 0.0]], [own], [near], settings=Settings(**numbers)
+        [[gnn, 0.0]], [[final, 0.0]], [own], [near], settings=Settings(**numbers), likely=likely
     )[0]
 
 
@@ -104,6 +105,19 @@ def test_an_image_is_far_only_if_graph_and_all_text_say_so():
 def test_an_image_without_text_is_far_only_if_its_label_is_unlikely_too():
     assert not far(0.1, 0.95, np.nan, 0.3)
     assert far(0.1, 0.6, np.nan, 0.3)
+    assert not far(0.1, 0.6, np.nan, 0.3, likely=0.5)
+
+
+@pytest.mark.parametrize(
+    ("trust", "count"), [(1.0, True), (0.91, True), (0.89, False), (0.5, False)]
+)
+def test_far_texts_count_if_most_of_them_are_their_images_own(trust, count):
+    nearness = np.array([0.1, 0.4] + [1.0] * 8 + [np.nan] * 30)
+    assert own_texts_count(nearness, trust, settings=Settings()) is count
+
+
+def test_without_far_texts_there_is_nothing_to_count():
+    assert not own_texts_count(np.ones(5), 1.0, settings=Settings())
 
 
 def test_rejecting_can_be_switched_off():
@@ -126,3 +140,36 @@ def test_an_off_target_sense_is_rejected_and_the_right_one_kept():
     rejected = corrected.final_labels < 0
     assert rejected[shown == 8].mean() > 0.8
     assert rejected[shown < 8].mean() < 0.02
+
+
+def spoiled_crawl(seed):
+    """Eight classes, all of them known; a third of the texts is another image's."""
+    random = np.random.default_rng(seed)
+    shown = np.repeat(np.arange(8), 100)
+    n = len(shown)
+    features = np.abs(random.normal(size=(8, 32))[shown] + 0.9 * random.normal(size=(n, 32)))
+    senses = random.normal(size=(8, 48))
+    text = senses[shown] + 0.5 * random.normal(size=(n, 48))
+    others = random.permutation(n)[: n // 3]
+    text[others] = text[np.roll(others, 1)]
+    web = np.where(random.uniform(size=n) < 0.2, random.integers(8, size=n), shown)
+    return features, text, senses, web, shown
+
+
+def test_where_texts_are_exchanged_no_image_is_rejected_for_its_text():
+    *given, shown = spoiled_crawl(0)
+    made = vsgraph.correct(*given, settings=Settings(anchors_per_class=10))
+    assert made.evidence_weights["trust"] < 0.9
+    rejected = made.final_labels < 0
+    assert (made.final_probs.max(axis=1)[rejected] < 0.9).all()
+    assert rejected.mean() < 0.05
+    assert (made.final_labels == shown).mean() > 0.9
+
+
+def test_with_several_labels_a_text_that_may_be_anothers_takes_no_label_away():
+    features, text, senses, web, _ = spoiled_crawl(0)
+    several = np.eye(8, dtype=bool)[web]
+    made = vsgraph.correct(features, text, senses, several, settings=Settings(anchors_per_class=10))
+    dropped = several & ~made.final_labels
+    rows, classes = np.nonzero(dropped)
+    assert (made.final_probs[rows][np.arange(len(rows)), classes] < 0.05).all()

@@ -28,6 +28,7 @@ def by_hand(corrected):
         decisions=np.array([KEEP, RELABEL, RELABEL, KEEP, REJECT, KEEP], np.uint8),
         rules=np.array([2, 3, 3, 2, 1, 2], np.uint8),
         final_probs=TopScores.of(probs, n_kept=3),
+        gnn_probs=TopScores.of(np.full((6, 3), 0.5), n_kept=3),
     )
 
 
@@ -81,6 +82,25 @@ def test_confidence_is_judged_among_images_not_rejected(by_hand):
     assert judged.calibration.counts.sum() == 5
     web, clean = [0.9, 0.2, 0.3, 0.6, 0.3, 1.0], [1, 0, 1, 0, 0, 1]
     assert judged.auroc["web label"] == pytest.approx(sk.roc_auc_score(clean, web))
+
+
+def test_the_quality_of_a_web_label_is_the_mean_of_two_log_odds(by_hand):
+    quality = by_hand.label_quality
+    assert quality[:3] == pytest.approx([0.75, 1 / 3, (3 / 7) ** 0.5 / (1 + (3 / 7) ** 0.5)])
+    graph = np.full((6, 3), 0.5)
+    graph[0, 0] = 0.9
+    sure = dataclasses.replace(by_hand, gnn_probs=TopScores.of(graph, n_kept=3))
+    assert sure.label_quality[0] == pytest.approx(0.9)
+    unjudged = dataclasses.replace(by_hand, rules=np.zeros(6, np.uint8))
+    assert (unjudged.label_quality == 0.5).all()
+
+
+def test_the_quality_of_several_labels_is_that_of_the_worst(by_hand):
+    web = np.zeros((6, 3), bool)
+    web[0] = [True, True, False]
+    several = dataclasses.replace(by_hand, web_labels=web)
+    assert several.label_quality[0] == pytest.approx(0.25)
+    assert (several.label_quality[1:] == 1).all()
 
 
 def test_confusion_has_a_row_for_none_and_a_column_for_rejected(by_hand):

@@ -125,9 +125,9 @@ def test_importing_the_package_loads_nothing_heavy():
 
 
 def test_the_results_in_the_readme_are_those_of_the_command():
-    made = (ROOT / "docs" / "label-quality.md").read_text()
+    made = (ROOT / "docs" / "results.md").read_text()
     table = (ROOT / "README.md").read_text().split("## Results")[1].split("## ")[0]
-    figures = re.findall(r"\d\d\.\d / \d\d\.\d", table)
+    figures = re.findall(r"\d\d\.\d ± \d\.\d / \d\d\.\d ± \d\.\d", table)
     assert len(figures) >= 10
     for figure in figures:
         assert figure in made, figure

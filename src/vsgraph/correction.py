@@ -14,6 +14,7 @@ from vsgraph.blocks import row_blocks
 from vsgraph.checks import Floats, check_number, filled_rows
 from vsgraph.decisions import Decision, Rule
 from vsgraph.errors import InputError, MissingExtraError
+from vsgraph.evidence import label_quality
 from vsgraph.explanation import Explanation, Link
 from vsgraph.settings import Settings
 from vsgraph.storage import load_record, save_record
@@ -126,6 +127,25 @@ class Correction:
             least = [np.where(labels[b], self.final_probs[b], 1).min(axis=1) for b in blocks]
             return np.where(labels.any(axis=1), np.concatenate(least), highest)
         return np.where(labels < 0, highest, self.final_probs.at(np.maximum(labels, 0)))
+
+    @functools.cached_property
+    def label_quality(self) -> Floats:
+        """How far each image's web label can be believed, 0 to 1; of several, the least.
+
+        Low where it is probably wrong, one half where it could not be judged, one where there is
+        no web label.
+        """
+        web = self.web_labels
+
+        def lowest(rows: slice) -> Floats:
+            quality = label_quality(self.final_probs[rows], self.gnn_probs[rows])
+            if web.ndim == 1:
+                return quality[np.arange(len(quality)), web[rows]]
+            return np.where(web[rows], quality, 1).min(axis=1)
+
+        blocks = row_blocks(len(self), row_bytes=32 * len(self.class_names))
+        quality = np.concatenate([lowest(rows) for rows in blocks])
+        return np.where(self.rules == Rule.NOT_JUDGED, 0.5, quality)
 
     def soft_labels(self) -> TopScores:
         """Return labels to fine-tune a network on (Eq. 9), zero for rejected images.

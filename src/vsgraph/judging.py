@@ -14,7 +14,13 @@ from vsgraph.decisions import Decisions, decide
 from vsgraph.evidence import Weigher
 from vsgraph.fusion import fuse
 from vsgraph.graph import gather
-from vsgraph.openset import far_from_all, text_nearness, typical_match
+from vsgraph.openset import (
+    LIKELY,
+    far_from_all,
+    own_texts_count,
+    text_nearness,
+    typical_match,
+)
 from vsgraph.settings import Settings
 from vsgraph.sgc import Network
 from vsgraph.topscores import TopScores
@@ -59,11 +65,19 @@ class Judge:
             typical_match(text, given.meaning, anchors)
             for text in (as_floats(given.text[anchors.rows]), self.around(anchors.rows))
         ]
+        self.own_counts = weigher is None or self.far_texts_are_own(weigher)
 
     def around(self, rows: slice | NDArray[np.intp]) -> Floats:
         """Return the text within two steps on the graph."""
         step = csr_array(self.network.inputs.propagation[rows])
         return as_floats(self.smoothed[rows]) + gather(step, self.smoothed)
+
+    def far_texts_are_own(self, weigher: Weigher) -> bool:
+        """Tell, by the sample that was weighed, whether texts far from their labels mean much."""
+        likeliest = weigher.given[weigher.posterior.argmax(axis=1)]
+        text = as_floats(np.asarray(self.given.text[weigher.sampled]))
+        near = text_nearness(text, self.given.meaning, likeliest, self.typical[0])
+        return own_texts_count(near, weigher.model.trust, settings=self.settings)
 
     def judge(self, *, progress: bool) -> Judged:
         """Label all images, block by block."""
@@ -112,10 +126,15 @@ class Judge:
             text_nearness(text, self.given.meaning, likeliest, typical)
             for text, typical in zip((own, around), self.typical, strict=True)
         ]
+        if not self.own_counts:
+            near[0] = np.full_like(near[0], np.nan)
+        several = self.given.web_labels.ndim == 2
+        likely = self.settings.drop_threshold if several else LIKELY
+        far = far_from_all(gnn, final, *near, settings=self.settings, likely=likely)
         return decide(
             final,
             self.given.web_labels[rows],
-            far=far_from_all(gnn, final, *near, settings=self.settings),
+            far=far,
             has_anchors=self.anchored,
             silent=~filled_rows(self.given.visual[rows]) & ~filled_rows(own),
             settings=self.settings,

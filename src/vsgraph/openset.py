@@ -20,7 +20,7 @@ from vsgraph.checks import (
 )
 from vsgraph.settings import Settings
 
-LIKELY = 0.9  # an image without text is not rejected if its label is as likely as this
+LIKELY = 0.9  # an image is not rejected by others' texts alone if its label is as likely as this
 
 
 def typical_match(anchor_text: ArrayLike, label_embeddings: ArrayLike, anchors: Anchors) -> Floats:
@@ -93,6 +93,35 @@ def text_nearness(
     return match / usual[classes]
 
 
+def own_texts_count(nearness: ArrayLike, trust: float, *, settings: Settings) -> bool:
+    """Tell whether a text far from its image's label is rather the image's own than another's.
+
+    Parameters
+    ----------
+    nearness : array of shape (n_images,)
+        :func:`text_nearness` of images' own texts to their likeliest labels; NaN without text.
+    trust : float
+        Share of texts that belong to their image, as :func:`weigh_evidence` estimates it.
+    settings : Settings
+        `reject_nearness`: below it a text is far.
+
+    Returns
+    -------
+    count : bool
+        More than half of the far texts are left if the texts of other images are taken off.
+
+    Examples
+    --------
+    >>> own_texts_count([1.0, 0.9, 1.1, 0.1, np.nan], 0.99, settings=Settings())
+    True
+    >>> own_texts_count([1.0, 0.9, 1.1, 0.1, np.nan], 0.75, settings=Settings())
+    False
+    """
+    near = check_vector("nearness", nearness, length=np.size(nearness), dtype=float)
+    n_far = int((near < settings.reject_nearness).sum())
+    return 2 * (1 - trust) * int((~np.isnan(near)).sum()) < n_far
+
+
 def far_from_all(
     gnn_probs: ArrayLike,
     final_probs: ArrayLike,
@@ -100,6 +129,7 @@ def far_from_all(
     near_nearness: ArrayLike,
     *,
     settings: Settings,
+    likely: float = LIKELY,
 ) -> NDArray[np.bool_]:
     """Find images for whose likeliest label nothing speaks: not the graph, no text in sight.
 
@@ -112,13 +142,15 @@ def far_from_all(
         within two steps on the graph.
     settings : Settings
         `reject_threshold` for the graph, `reject_nearness` for the text.
+    likely : float
+        Without text of its own, an image whose label is as likely as this is not far.
 
     Returns
     -------
     far : bool array of shape (n_images,)
         The graph's score of the likeliest label is below `reject_threshold`, and both the image's
         own text and its neighbors' are below `reject_nearness`. An image without text of its own is
-        far only if, besides, its label is not likely (0.9).
+        far only if, besides, its label is not `likely`.
 
     Examples
     --------
@@ -130,8 +162,8 @@ def far_from_all(
     final = check_probs("final_probs", final_probs, shape=graph.shape)
     likeliest = final.argmax(axis=1)[:, None]
     score = np.take_along_axis(graph, likeliest, axis=1)[:, 0]
-    likely = np.take_along_axis(final, likeliest, axis=1)[:, 0] >= LIKELY
+    believed = np.take_along_axis(final, likeliest, axis=1)[:, 0] >= likely
     own = check_vector("own_nearness", own_nearness, length=len(graph), dtype=float)
     near = check_vector("near_nearness", near_nearness, length=len(graph), dtype=float)
     far_in_text = np.fmax(own, near) < settings.reject_nearness
-    return (score < settings.reject_threshold) & far_in_text & ~(np.isnan(own) & likely)
+    return (score < settings.reject_threshold) & far_in_text & ~(np.isnan(own) & believed)

@@ -11,6 +11,7 @@ from vsgraph.checks import Floats
 from vsgraph.classcounts import count_classes
 from vsgraph.correction import Correction
 from vsgraph.decisions import Decision
+from vsgraph.evidence import label_quality
 from vsgraph.metrics import f1_at_top
 from vsgraph.ranking import auroc, macro_map
 from vsgraph.topscores import PARTS, TopScores
@@ -109,13 +110,16 @@ class Case:
         return np.clip(confidence, 0, 1), self.right_after[kept]
 
     def web_auroc(self) -> float:
-        """Return how well the final score of a web label tells whether it is right."""
+        """Return how well the quality of a web label tells whether it is right."""
         pairs = self.web.tocoo()
         scores, right = np.empty((2, len(pairs.data)))
         for block in row_blocks(len(self.rows), row_bytes=16 * self.web.shape[1]):
             first, last = self.web.indptr[[block.start, block.stop]]
             own = pairs.row[first:last] - block.start, pairs.col[first:last]
-            scores[first:last] = self.correction.final_probs[self.rows[block]][own]
+            rows, made = self.rows[block], self.correction
+            scores[first:last] = label_quality(
+                made.final_probs[rows][own], made.gnn_probs[rows][own]
+            )
             right[first:last] = self.shown[block].toarray()[own]
         return auroc(scores, right)
 
