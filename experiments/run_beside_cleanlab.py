@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from baselines import cleanlab_labels
+from baselines import cleanlab_flags
 from coco_web_data import AMBIGUOUS
 from vsgraph.decisions import Decision
 from vsgraph.runs import Run
@@ -74,10 +74,11 @@ def table_of(run: Run, truth: Path | None = None) -> str:
     case = Case(web, shown[rows].toarray().astype(bool))
     probs = np.asarray(run.arrays()["cnn_probs"][rows], np.float64)
     probs /= probs.sum(axis=1, keepdims=True)
-    fixed, quality = cleanlab_labels(web, probs)
+    fixed = np.where(cleanlab_flags(web, probs), probs.argmax(axis=1), web)
+    quality = probs[np.arange(len(web)), web]
     final, decided = np.asarray(made.final_labels[rows]), made.decisions[rows]
     likeliest = made.final_probs.argmax(axis=1)[rows]
-    score = made.final_probs.at(made.web_labels)[rows]
+    score = made.label_quality[rows]
     every = np.ones(len(rows), bool)
     lines = [
         case.row("web labels", web, every, None),

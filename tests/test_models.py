@@ -287,6 +287,7 @@ def model(photos, tmp_path_factory):
     network = tiny_network(folder / "net")
     said = call("train", photos, "-o", folder / "m", "--network", network, "--val", photos, *SHORT)
     assert "top 1" in said
+    assert "kept epoch " in said
     return folder / "m"
 
 
@@ -318,6 +319,20 @@ def test_testing_by_command(model, photos, tmp_path, model_cache):
         "test", model, "--data", more, code=1
     )
     assert "C-F1 (every)" in call("test", model, "--data", more, "--open-set")
+
+
+def test_a_validation_set_of_other_classes_is_refused_at_once(photos, tmp_path):
+    other = write_photos(tmp_path / "o", per_class=2, colors={"elk": (1, 2, 3)})
+    said = call("train", photos, "-o", tmp_path / "m", "--val", other, code=1)
+    assert "has no image of the crawl's classes to judge by" in said
+    assert "elk" in said
+    assert not (tmp_path / "m").exists()
+    (photos / "ant").rename(tmp_path / "o" / "ant")
+    try:
+        said = call("train", tmp_path / "o", "-o", tmp_path / "m", "--val", photos, code=1)
+    finally:
+        (tmp_path / "o" / "ant").rename(photos / "ant")
+    assert "has no image of the crawl's classes to judge by, only of 'bee', 'cat'" in said
 
 
 def test_classifying_by_command(model, photos, tmp_path, model_cache):

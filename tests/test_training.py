@@ -248,6 +248,9 @@ def test_a_network_learns_and_says_so(trained):
     assert lines[0].endswith("5 epochs of 3 steps, 12 of 37 images a step")
     assert any(line.startswith("epoch 5: loss ") for line in lines)
     assert made.n_unreadable == 1
+    best = max(line["top_1"] for line in made.history)
+    assert made.history[made.kept_epoch - 1]["top_1"] == best
+    assert "top_5" not in last  # every class is among five
     assert crawl.problems.counts["not a picture"] == 1
     kept = [json.loads(line) for line in (made.path / "metrics.jsonl").read_text().splitlines()]
     assert kept == made.history
@@ -271,7 +274,8 @@ def test_a_finished_training_is_not_done_again(trained, networks, tmp_path):
     before = (made.path / "model.safetensors").stat().st_mtime_ns
     lines = []
     recipe = Recipe(**(SHORT | {"epochs": 5}))
-    train(crawl, made.path, start=Start(networks["resnet"]), recipe=recipe, tell=lines.append)
+    train(crawl, made.path, start=Start(networks["resnet"]), recipe=recipe, validation=crawl,
+          tell=lines.append)  # fmt: skip
     assert lines == [f"{networks['resnet']}: 5 epochs of 3 steps, 12 of 37 images a step, "
                      "5 epochs and 0 steps done before"]  # fmt: skip
     assert (made.path / "model.safetensors").stat().st_mtime_ns == before
@@ -284,7 +288,7 @@ def test_another_training_never_goes_on_from_its_files(trained, networks, tmp_pa
     other = Labels(csr_array(np.eye(3, dtype=bool)[np.zeros(len(crawl), int)]), several=False)
     with (
         pytest.warns(VSGraphWarning, match="2 of 3 classes have no image to learn from: bee, cat"),
-        pytest.raises(InputError, match="its labels were another"),
+        pytest.raises(InputError, match="its labels were another, its validation was another"),
     ):
         train(crawl, made.path, labels=other, start=Start(networks["resnet"]))
     (tmp_path / "mine").mkdir()
@@ -542,6 +546,29 @@ def test_tensorboard_is_an_extra(photos, networks, tmp_path, monkeypatch):
     train(crawl, tmp_path / "m", start=start, recipe=Recipe(**SHORT), tensorboard=True)
     events = EventAccumulator(str(tmp_path / "m" / "tensorboard")).Reload()
     assert [event.step for event in events.Scalars("loss")] == [1, 2]
+
+
+def test_classes_without_a_picture_that_can_be_read_are_named(photos, networks, tmp_path):
+    root = write_photos(tmp_path / "crawl", per_class=6)
+    for path in (root / "bee").iterdir():
+        path.write_bytes(b"<html>")
+    start = Start(networks["resnet"])
+    with pytest.warns(VSGraphWarning, match="1 of 3 classes have no image to learn from: bee"):
+        made = train(
+            read_crawl(root), tmp_path / "m", start=start, recipe=Recipe(epochs=1, batch_size=6)
+        )
+    assert made.n_unreadable == 6
+
+
+def test_nothing_is_left_of_a_training_that_never_began(photos, tmp_path):
+    crawl = read_crawl(photos)
+    with pytest.raises(InputError, match="there is no network 'lite9'; did you mean lite"):
+        train(crawl, tmp_path / "m", start=Start("lite9"))
+    assert not (tmp_path / "m").exists()
+    one = read_crawl(write_photos(tmp_path / "one", per_class=3, colors={"ant": (1, 2, 3)}))
+    with pytest.raises(InputError, match="one class only, 'ant': nothing to tell apart"):
+        train(one, tmp_path / "m")
+    assert not (tmp_path / "m").exists()
 
 
 def test_images_that_are_left_out_are_never_read(photos, networks, tmp_path):

@@ -15,7 +15,7 @@ from vsgraph.checks import Floats, check_number, filled_rows
 from vsgraph.decisions import Decision, Rule
 from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.evidence import label_quality
-from vsgraph.explanation import Explanation, Link
+from vsgraph.explanation import Explanation, Link, two_steps
 from vsgraph.settings import Settings
 from vsgraph.storage import load_record, save_record
 from vsgraph.topscores import PARTS as SCORE_PARTS
@@ -224,17 +224,10 @@ class Correction:
 
     def _anchors_near(self, row: int, n_shown: int) -> tuple[Link, ...]:
         """Return the anchors within two steps, by their strongest path."""
-        edges = csr_array(self.adjacency[[row]])
-        reach = {row: 1.0} | dict(zip(edges.indices.tolist(), edges.data.tolist(), strict=True))
-        for middle, weight in list(reach.items()):
-            onward = csr_array(self.adjacency[[middle]])
-            for i, w in zip(onward.indices.tolist(), onward.data.tolist(), strict=True):
-                reach[i] = max(reach.get(i, 0.0), weight * w)
+        reach = two_steps(self.adjacency, row)
         near = np.flatnonzero(np.isin(self.anchors.rows, list(reach)))
-        links = [
-            Link(int(i), reach[int(i)], self.class_names[c])
-            for i, c in zip(self.anchors.rows[near], self.anchors.classes[near], strict=True)
-        ]
+        found = zip(self.anchors.rows[near], self.anchors.classes[near], strict=True)
+        links = [Link(int(i), reach[int(i)], self.class_names[c]) for i, c in found]
         return tuple(sorted(links, key=lambda link: -link.weight)[:n_shown])
 
     def to_columns(self) -> dict[str, list[Any]]:

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from scipy.sparse import csr_array
+
 
 @dataclasses.dataclass(frozen=True)
 class Link:
@@ -101,3 +103,20 @@ def _numbers(values: dict[str, float]) -> str:
 def _links(links: tuple[Link, ...]) -> str:
     """Print other images."""
     return ", ".join(f"{link.row} ({link.label}, {link.weight:.2f})" for link in links) or "-"
+
+
+def two_steps(adjacency: csr_array, row: int) -> dict[int, float]:
+    """Return the images within two steps of one, each with its strongest path.
+
+    >>> import numpy as np
+    >>> line = csr_array(np.array([[0, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0]]))
+    >>> two_steps(line, 0)
+    {0: 1.0, 1: 0.5, 2: 0.25}
+    """
+    edges = csr_array(adjacency[[row]])
+    reach = {row: 1.0} | dict(zip(edges.indices.tolist(), edges.data.tolist(), strict=True))
+    for middle, weight in list(reach.items()):
+        onward = csr_array(adjacency[[middle]])
+        for i, w in zip(onward.indices.tolist(), onward.data.tolist(), strict=True):
+            reach[i] = max(reach.get(i, 0.0), weight * w)
+    return reach

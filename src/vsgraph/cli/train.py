@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -39,7 +40,7 @@ _TRAINING = (
     click.option("--val", type=CRAWL, help="Images of known classes, to judge each epoch by."),
     click.option("--co-teaching", is_flag=True, help="Two networks that teach each other."),
     click.option("--forget-rate", type=click.FloatRange(0, 1, max_open=True),
-                 help="Co-teaching: share of labels to leave out.  [default: an estimate]"),
+                 help="Co-teaching, leaving out this share of labels.  [default: an estimate]"),
     click.option("--save-minutes", type=click.FloatRange(0), default=10, show_default=True,
                  help="How often all is kept within an epoch."),
     click.option("--tensorboard", is_flag=True, help="Write for TensorBoard, too."),
@@ -104,9 +105,10 @@ def finetune_command(
     from_scratch: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Train a network on the labels of RUN (Eq. 9).
+    """Train a network on the corrected labels of RUN.
 
-    A network that is trained already is given half the rate and no warm-up, as in the paper.
+    The loss is that of Eq. 9 in the paper. A network that is trained already is given half the rate
+    and no warm-up, as there.
     """
     found = Run.open(run)
     given = _taken(options)
@@ -143,15 +145,18 @@ def _train(
         tensorboard=given["tensorboard"], overwrite=given["overwrite"],
         progress=not given["quiet"], tell=tell,
     )  # fmt: skip
-    if tell:
+    if tell and os.environ.get("RANK", "0") == "0":
         _say_end(made, crawl, time.monotonic() - started)
 
 
 def _say_end(made: Trained, crawl: Crawl, seconds: float) -> None:
     """Say what a training left."""
+    kept = made.history[made.kept_epoch - 1]
+    judged = next((f"{name} {kept[name]:.1%}" for name in ("top_1", "mAP") if name in kept), None)
+    best = f", kept epoch {made.kept_epoch} ({judged.replace('_', ' ')})" if judged else ""
     for line in crawl.problems.lines():
         click.echo(f"problem: {line}")
-    click.echo(f"trained in {seconds:.0f} s; the model is {made.path.resolve()}")
+    click.echo(f"finished in {seconds:.0f} s{best}; the model is {made.path.resolve()}")
 
 
 def _validation(crawl: Crawl, path: Path | None) -> Crawl | None:
@@ -161,7 +166,14 @@ def _validation(crawl: Crawl, path: Path | None) -> Crawl | None:
     with tempfile.TemporaryDirectory() as folder:
         names = Path(folder) / "classes.txt"
         names.write_text("\n".join(crawl.class_names), encoding="utf-8")
-        return read_crawl(path, classes=names)
+        found = read_crawl(path, classes=names)
+    others = sorted(set(read_crawl(path).class_names) - set(crawl.class_names))
+    told = f"{', '.join(map(repr, others[:3]))}{' ...' * (len(others) > 3)}"
+    if not len(found):
+        raise InputError(f"{path} has no image of the crawl's classes to judge by, only of {told}")
+    if others:
+        click.echo(f"left out of {path.name}, for the crawl has no such class: {told}", err=True)
+    return found
 
 
 def _recipe(crawl: Crawl, given: dict[str, Any], tell: Any) -> Recipe:  # noqa: ANN401

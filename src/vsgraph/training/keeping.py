@@ -26,8 +26,10 @@ class Place:
         Of the epoch so far.
     history : list of dict
         A line an epoch.
-    best : float, optional
+    best : float
         The best of what is judged.
+    kept : int
+        The epoch whose network is kept.
     """
 
     epoch: int = 0
@@ -35,6 +37,7 @@ class Place:
     sums: dict[str, float] = dataclasses.field(default_factory=dict)
     history: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     best: float = -math.inf
+    kept: int = 0
 
 
 def write_weights(path: Path, state: Mapping[str, Any], **facts: str) -> None:

@@ -5,6 +5,7 @@ whole batch and averaged gradients make the result that of one process, up to th
 """
 
 import dataclasses
+import inspect
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, distributed, nn
+
+_KNOWN = inspect.signature(nn.parallel.DistributedDataParallel).parameters
+_NEW = "forward_sync_buffers"  # of later releases, which warn of the former name
+OWN_BUFFERS = {_NEW if _NEW in _KNOWN else "broadcast_buffers": False}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,10 +98,10 @@ def share_training(network: nn.Module, processes: Processes) -> nn.Module:
         return network
     if processes.device == "cpu":
         shared = _with_shared_norms(network)
-        return nn.parallel.DistributedDataParallel(shared, broadcast_buffers=False)
+        return nn.parallel.DistributedDataParallel(shared, **OWN_BUFFERS)
     synced = nn.SyncBatchNorm.convert_sync_batchnorm(network)
     device = torch.device(processes.device)
-    return nn.parallel.DistributedDataParallel(synced, device_ids=[device], broadcast_buffers=False)
+    return nn.parallel.DistributedDataParallel(synced, device_ids=[device], **OWN_BUFFERS)
 
 
 class _Sum(torch.autograd.Function):

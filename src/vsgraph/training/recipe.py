@@ -72,7 +72,7 @@ class Recipe:
         Co-teaching: two networks, each learning from the images that the other finds easy; this
         share of a batch is left out in the end.
     forget_epochs : int
-        Epochs until that share is reached.
+        Epochs until that share is reached; at most all of them.
     random_state : int
         Seed of weights, order and crops.
 

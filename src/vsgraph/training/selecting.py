@@ -21,7 +21,8 @@ def kept_share(recipe: Recipe, epoch: int) -> float:
     """
     if recipe.forget_rate is None:
         return 1.0
-    return 1 - recipe.forget_rate * min(1.0, (epoch + 1) / recipe.forget_epochs)
+    rise = min(recipe.forget_epochs, recipe.epochs)
+    return 1 - recipe.forget_rate * min(1.0, (epoch + 1) / rise)
 
 
 def easiest(losses: Tensor, share: float, processes: Processes) -> tuple[Tensor, int]:

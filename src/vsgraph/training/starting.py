@@ -18,7 +18,7 @@ from vsgraph.encoders.hub import vision_network as load_vision
 from vsgraph.encoders.lite import lite_network
 from vsgraph.encoders.networks import Classifier, build_body, n_features
 from vsgraph.encoders.towers import tower
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, is_meant
 from vsgraph.training.recipe import Recipe, Start
 
 MOMENTUM = 0.1  # of the running means of norms
@@ -91,6 +91,9 @@ def _body(name: str, size: int | None, *, pretrained: bool) -> tuple[Architectur
         network = timm_network(short, pretrained=pretrained)
         made = timm_architecture(short, network, size)
         return made, tower(made, network)
+    meant = is_meant(name, [*SIZES, "resnet50"])
+    if meant and "/" not in name and not Path(name).exists():
+        raise InputError(f"there is no network {name!r}; did you mean {meant}?")
     folder = find_folder(name, "the network")
     made = vision_architecture(folder, size)
     return made, load_vision(folder, made) if pretrained else build_body(made)

@@ -69,8 +69,9 @@ class Trainer:
         at, n = self.place, len(self.rows)
         begun = f", {at.epoch} epochs and {at.step} steps done before" if at.epoch + at.step else ""
         shared = f" by {self.processes.n} processes" if self.processes.n > 1 else ""
+        two = "two networks that teach each other, " if len(self.learners) > 1 else ""
         return (
-            f"{self.recipe.epochs} epochs of {self.n_steps} steps{shared}, "
+            f"{two}{self.recipe.epochs} epochs of {self.n_steps} steps{shared}, "
             f"{min(self.recipe.batch_size, n)} of {n:,} images a step{begun}"
         )
 
@@ -103,7 +104,7 @@ class Trainer:
             bar.set_postfix(told)
             self.place.step += 1
             self.n_timed += 1
-            if self.n_timed == TIMED and speed:
+            if self.n_timed == TIMED and speed and self._images_left():
                 tell(f"about {say_span(self._images_left() / speed)} to go")
             if self.processes.first_says(now - saved > self.save_seconds):
                 self.save()
@@ -196,7 +197,7 @@ class Trainer:
         at.history.append(line)
         at.epoch, at.step, at.sums = at.epoch + 1, 0, {}
         if score >= at.best:
-            at.best = score
+            at.best, at.kept = score, at.epoch
             if self.processes.is_first:
                 write_weights(self.folder / WEIGHTS, self.learners[0].weights())
         self.save()

@@ -1,8 +1,10 @@
 """From a crawl to a trained network in a folder that can be resumed."""
 
 import dataclasses
+import importlib.metadata
 import json
 import os
+import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-import vsgraph
 from vsgraph.crawls import Crawl, crawl_digest
 from vsgraph.crawls.pictures import image_name
 from vsgraph.encoders.architectures import Architecture
 from vsgraph.encoders.checkpoints import Checkpoint
 from vsgraph.encoders.models import need
-from vsgraph.errors import InputError, VSGraphWarning
-from vsgraph.storage import lock, refuse_file, write_whole
+from vsgraph.errors import InputError, VSGraphError, VSGraphWarning
+from vsgraph.storage import RECORD, lock, refuse_file, write_whole
+from vsgraph.training.batches import label_rows
 from vsgraph.training.labels import Labels, web_labels
 from vsgraph.training.recipe import Recipe, Start
 from vsgraph.training.telling import Book
@@ -41,11 +44,14 @@ class Trained:
         A line an epoch: loss, accuracy, and what validation said.
     n_unreadable : int
         Pictures that were skipped.
+    kept_epoch : int
+        The epoch, from 1, whose network is kept.
     """
 
     path: Path
     history: list[dict[str, Any]]
     n_unreadable: int
+    kept_epoch: int
 
 
 def train(  # noqa: PLR0913
@@ -113,20 +119,28 @@ def train(  # noqa: PLR0913
         trainer.book = Book(tensorboard=tensorboard)
         said(f"{job.start.network}: {trainer.plan()}")
         trainer.train(progress=progress, tell=said)
+    job.warn_of_lost(trainer.unreadable)
     for row, (reason, detail) in sorted(trainer.unreadable.items()):
         crawl.problems.add(reason, image_name(crawl, row), detail)
-    return Trained(job.folder, trainer.place.history, len(trainer.unreadable))
+    at = trainer.place
+    return Trained(job.folder, at.history, len(trainer.unreadable), at.kept)
 
 
 @contextmanager
 def _held(folder: Path, is_first: bool) -> Iterator[None]:  # noqa: FBT001
-    """Make a folder and keep other trainings out of it."""
+    """Make a folder and keep other trainings out of it; nothing is left of one that never began."""
+    new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     if not is_first:
         yield
         return
-    with lock(folder / LOCK):
-        yield
+    try:
+        with lock(folder / LOCK):
+            yield
+    except VSGraphError:
+        if new and {one.name for one in folder.iterdir()} <= {LOCK, TRAINING, RECORD}:
+            shutil.rmtree(folder)
+        raise
 
 
 def _silent(_: str) -> None:
@@ -155,21 +169,36 @@ class _Job:
             )
         if len(self.labels.rows) < 2:
             raise InputError("there are no two images with a label to learn from")
-        absent = [n for n, count in zip(names, self.labels.counts(), strict=True) if not count]
-        if absent:
-            warnings.warn(
-                f"{len(absent)} of {len(names)} classes have no image to learn from: "
-                f"{', '.join(absent[:5])}{' ...' * (len(absent) > 5)}; the network will not know "
-                "them",
-                VSGraphWarning,
-                stacklevel=3,
-            )
+        if len(names) < 2 and not self.labels.several:
+            raise InputError(f"there is one class only, {names[0]!r}: nothing to tell apart")
+        self._warn_of_absent(self.labels.counts())
         if self.labels.several and self.recipe.loss == "softmax":
             raise InputError("images have several labels: train with loss sigmoid")
         if self.validation is not None:
             Checkpoint(Architecture(network="", height=0, width=0), names).refuse_other_classes(
                 self.validation.class_names, "validation"
             )
+
+    def _warn_of_absent(self, counts: NDArray[np.float64]) -> None:
+        """Name the classes that cannot be learned."""
+        names = self.crawl.class_names
+        absent = [name for name, count in zip(names, counts, strict=True) if not count]
+        if absent:
+            warnings.warn(
+                f"{len(absent)} of {len(names)} classes have no image to learn from: "
+                f"{', '.join(absent[:5])}{' ...' * (len(absent) > 5)}; the network will not know "
+                "them",
+                VSGraphWarning,
+                stacklevel=4,
+            )
+
+    def warn_of_lost(self, unreadable: dict[int, Any]) -> None:
+        """Name the classes that have no picture that can be read."""
+        lost = np.array(sorted(unreadable), np.intp)
+        gone = label_rows(self.labels.table, lost).sum(axis=0) if len(lost) else 0
+        counts, left = self.labels.counts(), self.labels.counts() - gone
+        if ((left <= 0) & (counts > 0)).any():
+            self._warn_of_absent(left.clip(0))
 
     def key(self) -> dict[str, Any]:
         """Return what a training is; another one never goes on from its files."""
@@ -181,6 +210,7 @@ class _Job:
             "recipe": dataclasses.asdict(self.recipe),
             "crawl": crawl_digest(self.crawl),
             "labels": self.labels.digest(),
+            "validation": self.validation and crawl_digest(self.validation),
         }
 
     def trainer(self, processes: Any) -> Any:  # noqa: ANN401
@@ -228,7 +258,7 @@ def _claim(folder: Path, key: dict[str, Any], *, overwrite: bool) -> None:
             for one in left:
                 if one.is_file():
                     one.unlink()
-    versions = {"vsgraph": vsgraph.__version__, "numpy": np.__version__}
+    versions = {name: importlib.metadata.version(name) for name in ("vsgraph", "numpy", "torch")}
     write_whole(path, json.dumps({**key, "versions": versions}, indent=1) + "\n")
 
 
@@ -238,9 +268,22 @@ def _told(differ: list[str], former: dict[str, Any], key: dict[str, Any]) -> str
     for name in differ:
         if name == "recipe":
             old, new = former.get(name, {}), key[name]
-            words += [f"{n} was {old.get(n)}, now {new[n]}" for n in new if old.get(n) != new[n]]
-        elif name in {"crawl", "labels"}:
-            words.append(f"its {name} {'was' if name == 'crawl' else 'were'} another")
+            words += [
+                f"{n} was {_plain(old.get(n))}, now {_plain(new[n])}"
+                for n in new
+                if old.get(n) != new[n]
+            ]
+        elif name in {"crawl", "labels", "validation"}:
+            words.append(f"its {name} {'were' if name == 'labels' else 'was'} another")
         else:
-            words.append(f"{name} was {former.get(name)}, now {key[name]}")
+            words.append(f"{name} was {_plain(former.get(name))}, now {_plain(key[name])}")
     return ", ".join(words)
+
+
+def _plain(value: object) -> str:
+    """Return a value as a user writes it.
+
+    >>> _plain(None), _plain(True), _plain(0.1)
+    ('not set', 'true', '0.1')
+    """
+    return "not set" if value is None else json.dumps(value)
