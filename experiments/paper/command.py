@@ -13,14 +13,14 @@ from typing import Any
 import click
 
 import vsgraph
-from cost import tell_cost
+from cost import Plan, tell_cost
 from smoke_trees import small_study
 from study import Study
 from vsgraph.errors import InputError, VSGraphError
 from vsgraph.storage import write_whole
 from vsgraph.training import Start
 from vsgraph.writing import markdown_table, number, plain
-from work import XLNET, Work
+from work import XLNET, Work, n_epochs
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
@@ -82,12 +82,19 @@ def open_work(study: Study, given: Mapping[str, Any]) -> Work:
 
 def begin(
     work: Work, models: Sequence[str], given: Mapping[str, Any], *, open_set: bool = False,
-    more: dict[str, float] | None = None,
+    points: int = 0, tuned: str = "",
 ) -> bool:  # fmt: skip
     """Check the data, say what it takes; return whether to go on."""
     work.tell(f"{work.study.name}: {work.root}")
     check_counts(work, open_set=open_set)
-    tell_cost(work, models, more)
+    epochs = work.study.recipe.epochs
+    plan = Plan(
+        len(work.crawl), len(work.crawl.class_names),
+        sum(len(work.test_set(name, all_classes=open_set)) for name in work.study.tests),
+        {name: max(0, epochs - n_epochs(work.place(name))) for name in models}, points, tuned,
+    )  # fmt: skip
+    for line in tell_cost(work.study, plan, work.out):
+        work.tell(line)
     return not given["dry_run"]
 
 

@@ -1,16 +1,26 @@
-"""What an experiment takes before it starts: hours, disk and memory, from a few stated speeds."""
+"""What an experiment takes before it starts: hours, disk and memory, from a few stated speeds.
+
+``python experiments/paper/cost.py`` prints the table of docs/paper.md, from the paper's counts.
+"""
 
 import dataclasses
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
-from vsgraph.estimate import available_memory, estimate, say_span
-from work import Work, n_epochs
+import click
+
+from study import GOOGLE_500, NUS_81_WEB, WEBVISION_1000, Study
+from vsgraph.estimate import REFERENCE_FLOPS, available_memory, estimate, say_span
+from vsgraph.writing import markdown_table
 
 GB = 1e9
 FEATURES, TEXT = 2048, 768  # of ResNet50 and XLNet
 MODEL = 0.1 * GB  # ResNet50's weights
+HEAD_EPOCHS = 10
+TWICE = "co-teaching"  # two networks
+ALL = ("pretrained", TWICE, "p_g", "p_c", "p_f")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,9 +32,37 @@ class Speed:
     encode: float
     read: float
 
+    def __str__(self) -> str:
+        return (
+            f"a {self.what} trains on {self.train:g} images a second, encodes {self.encode:g} "
+            f"images or {self.read:g} texts"
+        )
 
-GPU = Speed("GPU", train=350, encode=1000, read=200)  # ResNet50 and XLNet on a V100 in fp32
+
+GPU = Speed("GPU", train=350, encode=1000, read=200)  # ResNet50 and XLNet in fp32, some V100
 CORE = Speed("core", train=2, encode=8, read=4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What an experiment does.
+
+    Attributes
+    ----------
+    images, classes, tested : int
+        Sizes of the training set, and of the test sets together.
+    epochs : mapping of str to int
+        What is trained and tested, and the epochs that are left of each.
+    points, tuned : int, str
+        How often labels are made anew, and whether a ``head`` or the ``network`` is tuned on them.
+    """
+
+    images: int
+    classes: int
+    tested: int
+    epochs: Mapping[str, int]
+    points: int = 0
+    tuned: str = "head"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,66 +73,65 @@ class Cost:
     disk: float
     memory: float
 
-    def lines(self, speed: Speed, n: int) -> list[str]:
-        """Say it."""
+    def __str__(self) -> str:
         stages = ", ".join(f"{name} {say_span(took)}" for name, took in self.seconds.items())
-        return [
-            f"expected: about {say_span(sum(self.seconds.values()))} on {n} x {speed.what} "
-            f"({stages}), {self.disk / GB:.1f} GB of disk, {self.memory / GB:.1f} GB of memory",
-            f"taken for granted: {speed.train:g} images a second trained, {speed.encode:g} encoded "
-            f"and {speed.read:g} texts encoded by a {speed.what}, pictures read as fast; the "
-            "correction runs on this machine",
-        ]
+        return (
+            f"about {say_span(sum(self.seconds.values()))} ({stages}), {self.disk / GB:.0f} GB of "
+            f"disk beside the data, {self.memory / GB:.0f} GB of memory"
+        )
 
 
 def expect(
-    work: Work, models: Sequence[str], *, speed: Speed, n: int, more: dict[str, float] | None = None
+    study: Study, plan: Plan, speed: Speed, n: int, *, machine_flops: float | None = None
 ) -> Cost:
-    """Foretell what an experiment takes; trainings that are done count no more.
+    """Foretell what an experiment takes on so many GPUs or cores.
 
-    Parameters
-    ----------
-    work : Work
-        The data and the folder.
-    models : sequence of str
-        What it trains and tests.
-    speed : Speed
-        Of a GPU or a core.
-    n : int
-        How many of them.
-    more : dict of str to float, optional
-        Seconds of further stages.
+    Trainings use all of them, encoding one GPU (or all cores); the correction runs on this
+    machine's cores.
     """
-    crawl, recipe = work.crawl, work.study.recipe
-    n_images, n_classes = len(crawl), len(crawl.class_names)
-    epochs = {name: _epochs_left(work, name) for name in models}
-    trained = {
-        name: left * n_images * (2 if name == "co-teaching" else 1) / (speed.train * n)
-        for name, left in epochs.items()
-    }
-    plan = estimate(
-        work.study.settings, n_images=n_images, n_dims=FEATURES, n_classes=n_classes,
-        n_text_dims=TEXT,
+    images, many = plan.images, n if speed == CORE else 1
+    core = estimate(
+        study.settings, n_images=images, n_dims=FEATURES, n_classes=plan.classes, n_text_dims=TEXT,
+        machine_flops=machine_flops,
     )  # fmt: skip
-    n_tests = len(models) * sum(len(work.test_set(name)) for name in work.study.tests)
-    seconds = trained | {
-        "features": n_images / speed.encode,  # one process encodes
-        "texts": n_images / speed.read,
-        "correction": sum(plan.seconds.values()),
-        "tests": n_tests / speed.encode,
+    seconds = {
+        name: left * images * (2 if name == TWICE else 1) / (speed.train * n)
+        for name, left in plan.epochs.items()
     }
-    vectors = 2 * n_images * (FEATURES + TEXT + n_classes)
-    tested = 2 * n_tests * (FEATURES + n_classes)
-    kept = MODEL * sum(5 if name == "co-teaching" else 3 for name in models)
-    batches = 3 * recipe.batch_size * 3 * 224 * 224
-    return Cost(seconds | (more or {}), plan.disk + vectors + tested + kept, plan.memory + batches)
+    n_tested = len(plan.epochs) * plan.tested
+    seconds |= {
+        "features": images / (speed.encode * many),
+        "texts": images / (speed.read * many),
+        "correction": sum(core.seconds.values()),
+        "tests": n_tested / (speed.encode * many),
+    }
+    disk = core.disk + 2 * images * (FEATURES + TEXT + plan.classes)
+    disk += 2 * n_tested * (FEATURES + plan.classes)
+    disk += MODEL * sum(5 if name == TWICE else 3 for name in plan.epochs)
+    if plan.points:
+        head = HEAD_EPOCHS * images * 6 * FEATURES * plan.classes / REFERENCE_FLOPS
+        network = study.recipe.epochs * images / (speed.train * n)
+        anew = sum(core.seconds[name] for name in ("graph", "network", "labels"))
+        tuned = head if plan.tuned == "head" else network
+        seconds[f"{plan.points} points"] = plan.points * (anew + tuned)
+        disk += plan.points * (3 * MODEL + core.disk) * (plan.tuned == "network")
+    return Cost(seconds, disk, core.memory)
 
 
-def _epochs_left(work: Work, name: str) -> int:
-    return max(0, work.study.recipe.epochs - n_epochs(work.place(name)))
+def tell_cost(study: Study, plan: Plan, out: Path) -> list[str]:
+    """Say what an experiment takes on the paper's GPUs, and on what there is here."""
+    here, many = _this_machine()
+    told = [f"on the paper's {study.n_gpus} GPUs: {expect(study, plan, GPU, study.n_gpus)}"]
+    if (here, many) != (GPU, study.n_gpus):
+        told.append(f"on {many} x {here.what} here: {expect(study, plan, here, many)}")
+    there = next(path for path in [out, *out.parents] if path.exists())
+    free = f"free here: {shutil.disk_usage(there).free / GB:.0f} GB of disk"
+    memory = available_memory()
+    free += "" if memory is None else f", {memory / GB:.0f} GB of memory"
+    return [*told, f"assumed: {GPU}{'' if here == GPU else f'; {here}'}; reading keeps up", free]
 
 
-def this_machine() -> tuple[Speed, int]:
+def _this_machine() -> tuple[Speed, int]:
     """Return what there is to compute with."""
     import torch
 
@@ -103,20 +140,44 @@ def this_machine() -> tuple[Speed, int]:
     return CORE, os.cpu_count() or 1
 
 
-def tell_cost(work: Work, models: Sequence[str], more: dict[str, float] | None = None) -> None:
-    """Say what an experiment takes on the paper's GPUs, and on what there is here."""
-    paper, here = (GPU, work.study.n_gpus), this_machine()
-    for speed, n in dict.fromkeys((paper, here)):
-        for line in expect(work, models, speed=speed, n=n, more=more).lines(speed, n):
-            work.tell(line)
-    memory = available_memory()
-    free = _free_disk(work.out) / GB
-    told = "" if memory is None else f", {memory / GB:.0f} GB of memory"
-    work.tell(f"here: {here[1]} x {here[0].what}, {free:.0f} GB of disk free{told}")
+def of_the_paper(study: Study, models: tuple[str, ...], points: int = 0, tuned: str = "") -> Plan:
+    """Return what an experiment does from nothing on the paper's own data."""
+    counts = {name: low for name, (low, _) in study.counts.items()}
+    images = counts.get("training images", counts.get("photos listed for training", 0))
+    tested = sum(many for name, many in counts.items() if "test" in name)
+    epochs = dict.fromkeys(models, study.recipe.epochs)
+    return Plan(images, counts["classes"], tested, epochs, points, tuned)
 
 
-def _free_disk(folder: Path) -> float:
-    """Return the bytes that are free where a folder is or will be."""
-    there = next(path for path in [folder, *folder.parents] if path.exists())
-    found = os.statvfs(there)
-    return found.f_bavail * found.f_frsize
+@click.command()
+def main() -> None:
+    """Print the costs of all experiments on the paper's data, as Markdown."""
+    three = ("pretrained", "p_c", "p_f")
+    plans = {
+        "table 1": (GOOGLE_500, of_the_paper(GOOGLE_500, ALL)),
+        "table 2": (WEBVISION_1000, of_the_paper(WEBVISION_1000, three)),
+        "table 3": (NUS_81_WEB, of_the_paper(NUS_81_WEB, three)),
+        "table 4": (GOOGLE_500, of_the_paper(GOOGLE_500, ALL)),
+        "figure 1": (GOOGLE_500, of_the_paper(GOOGLE_500, ALL[:2])),
+        "figure 4": (GOOGLE_500, of_the_paper(GOOGLE_500, ALL[:1])),
+        "figure 5": (GOOGLE_500, of_the_paper(GOOGLE_500, ALL[:1], 27, "head")),
+        "figure 5, `--tune network`": (
+            GOOGLE_500, of_the_paper(GOOGLE_500, ALL[:1], 27, "network")),
+        "figure 6": (GOOGLE_500, of_the_paper(GOOGLE_500, ALL[:1], 10, "head")),
+        "figure 6, `--tune network`": (
+            GOOGLE_500, of_the_paper(GOOGLE_500, ALL[:1], 10, "network")),
+    }  # fmt: skip
+    rows = []
+    for name, (study, plan) in plans.items():
+        cost = expect(study, plan, GPU, study.n_gpus, machine_flops=REFERENCE_FLOPS)
+        trained = sum(cost.seconds[model] for model in plan.epochs)
+        rest = sum(cost.seconds.values()) - trained
+        rows.append([name, study.n_gpus, f"{trained / 3600:.1f}", f"{rest / 3600:.1f}",
+                     f"{cost.disk / GB:.0f}", f"{cost.memory / GB:.0f}"])  # fmt: skip
+    head = ["", "GPUs", "h of training", "h of the rest", "GB of disk", "GB of memory"]
+    click.echo(markdown_table(head, rows))
+    click.echo(f"\nAssumed: {GPU}; the correction on two cores.")
+
+
+if __name__ == "__main__":
+    main()

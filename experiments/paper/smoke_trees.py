@@ -15,6 +15,7 @@ from PIL import Image
 from study import Study
 from vsgraph import drawings
 from vsgraph.drawings import Artist
+from vsgraph.encoders.conversion import quietly
 from vsgraph.made_up import FILLER
 from vsgraph.training import Start
 from vsgraph.words import clean_text
@@ -84,8 +85,9 @@ def small_study(study: Study, folder: Path) -> tuple[Study, dict[str, Any]]:
         (write_nus_wide if several else write_webvision)(root)
     network, text = folder / "network", folder / "xlnet"
     if not text.exists():
-        write_network(network)
-        write_xlnet(text)
+        with quietly():
+            write_network(network)
+            write_xlnet(text)
     n_train = n_test = len(SYNSETS) // (2 if study.half else 1)
     counts = {"classes": len(CONCEPTS), "photos listed for training": N_PHOTOS["Train"],
               "photos listed for testing": N_PHOTOS["Test"]}  # fmt: skip
