@@ -26,6 +26,7 @@ from vsgraph.cli import main as vsgraph_main
 from vsgraph.metrics import open_set
 from vsgraph.runs import Run
 from vsgraph.training import Labels, Recipe, web_labels
+from work import XLNET
 
 pytestmark = pytest.mark.filterwarnings("ignore::vsgraph.VSGraphWarning")  # so few images
 
@@ -124,6 +125,17 @@ def test_what_is_done_is_not_done_again(google):
     assert result(out, "table1")["rows"] == before
 
 
+def test_another_text_model_goes_beside_the_first(google):
+    out, _ = google
+    said = call(table1_google_500, "--smoke", "-o", out, "--text-encoder", "minilm")
+    trained = [part.splitlines()[0] for part in said.split("training ")[1:] if "epoch 1:" in part]
+    assert trained == ["minilm/p_g ...", "minilm/p_f ..."]  # the others do not depend on texts
+    rows = json.loads((out / "minilm" / "table1.json").read_text())["rows"]
+    assert rows[0]["found"] == result(out, "table1")["rows"][0]["found"]
+    assert np.load(out / "minilm" / "texts" / "vectors.npy").shape == (96, 384)
+    assert np.load(out / "xlnet" / "texts" / "vectors.npy").shape == (96, 32)
+
+
 def test_other_counts_than_the_papers_are_refused(google, tmp_path):
     out, _ = google
     root = out / "smoke" / "webvision"
@@ -196,6 +208,8 @@ def test_a_training_is_done_by_several_processes(google, tmp_path):
     made = job.do_in(2)
     (line,) = (made / "metrics.jsonl").read_text().splitlines()
     assert json.loads(line)["epoch"] == 1
+    assert job.do() == made  # the same training, found done
+    assert len((made / "metrics.jsonl").read_text().splitlines()) == 1
 
 
 # --- figures
@@ -280,7 +294,7 @@ def test_figure_6_changes_the_graph_alone(google):
 def test_the_first_round_is_the_run_itself(google):
     out, _ = google
     given = {"root": None, "out": out, "smoke": True, "network": None, "dry_run": False,
-             "imagenet": None, "classes": None}  # fmt: skip
+             "imagenet": None, "classes": None, "text_encoder": XLNET}  # fmt: skip
     work = open_work(GOOGLE_500, given)
     made = work.corrected().correction
     first, second = figure6_progressive.rounds_on(work, made.adjacency, 2)

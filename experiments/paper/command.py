@@ -69,6 +69,8 @@ def open_work(study: Study, given: Mapping[str, Any]) -> Work:
     choices.pop("dry_run")
     if smoke:
         study, made = small_study(study, choices["out"] / "smoke")
+        if choices["text_encoder"] != XLNET:
+            made.pop("text_encoder")
         choices |= made
     if choices["root"] is None or not choices["root"].is_dir():
         raise InputError("give ROOT, the folder of the data set, or say --smoke")
