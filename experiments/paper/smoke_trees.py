@@ -5,7 +5,8 @@ The pictures are the drawings of :mod:`vsgraph.drawings`: words with two meaning
 
 import dataclasses
 import json
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +82,11 @@ def small_study(study: Study, folder: Path) -> tuple[Study, dict[str, Any]]:
     """
     several = study.train["format"] == "nus-wide"
     root = folder / ("nus-wide" if several else "webvision")
-    if not root.exists():
-        (write_nus_wide if several else write_webvision)(root)
     network, text = folder / "network", folder / "xlnet"
-    if not text.exists():
-        with quietly():
-            write_network(network)
-            write_xlnet(text)
+    _write_once(root, write_nus_wide if several else write_webvision)
+    with quietly():
+        _write_once(network, write_network)
+        _write_once(text, write_xlnet)
     n_train = n_test = len(SYNSETS) // (2 if study.half else 1)
     counts = {"classes": len(CONCEPTS), "photos listed for training": N_PHOTOS["Train"],
               "photos listed for testing": N_PHOTOS["Test"]}  # fmt: skip
@@ -112,11 +111,21 @@ def small_study(study: Study, folder: Path) -> tuple[Study, dict[str, Any]]:
     return small, {"root": root, "text_encoder": str(text), "runtime": "torch"}
 
 
+def _write_once(folder: Path, write: Callable[[Path], None]) -> None:
+    """Write a folder unless it is there; one that a kill left half-written is written anew."""
+    if not folder.exists():
+        part = folder.with_name(f"{folder.name}.part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        write(part)
+        part.rename(folder)
+
+
 def write_webvision(root: Path) -> None:
     """Write WebVision's layout, and ImageNet's validation images in it."""
     random = np.random.default_rng(0)
     info = root / "info"
-    info.mkdir(parents=True)
+    info.mkdir()
     (info / "synsets.txt").write_text("".join(f"{line}\n" for line in SYNSETS))
     for source, per_class in PER_CLASS.items():
         _write_source(root, source, per_class, random)
