@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from command import begin, finish, open_work, paper_options
+from paper_rows import judge_rows
 from study import GOOGLE_500
-from tables import judge_rows
 
 COLUMNS = ("WebVision top-1", "WebVision top-5", "ImageNet top-1", "ImageNet top-5")
 PAPER = {

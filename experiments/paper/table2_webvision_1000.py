@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from command import begin, finish, open_work, paper_options
+from paper_rows import judge_rows
 from study import WEBVISION_1000
 from table1_google_500 import COLUMNS
-from tables import judge_rows
 
 PAPER = {
     "Pretrained model": ("pretrained", (74.25, 89.84, 68.28, 86.23)),

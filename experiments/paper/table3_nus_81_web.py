@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from command import begin, finish, open_work, paper_options
+from paper_rows import judge_rows
 from study import NUS_81_WEB
-from tables import judge_rows
 
 COLUMNS = ("C-F1", "O-F1", "mAP")
 PAPER = {
