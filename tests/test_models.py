@@ -232,6 +232,14 @@ def test_labels_of_a_correction_are_what_they_are_called(corrected):
         corrected_labels(made, "best")
 
 
+def test_a_class_that_comes_with_a_likelier_one_is_not_rare():
+    scores = np.array([[0.9, 0.8, 0.0]] * 10 + [[0.0, 0.1, 0.6]] * 2)
+    several = Labels(TopScores.of(scores, n_kept=2), several=True)
+    np.testing.assert_allclose(several.counts(), scores.sum(axis=0), atol=1e-5)
+    single = Labels(TopScores.of(scores, n_kept=2), several=False)
+    assert single.counts().tolist() == [10, 0, 2]
+
+
 def test_a_run_is_fine_tuned_on_by_command(corrected, tmp_path):
     network = tiny_network(tmp_path / "net")
     said = call("finetune", corrected, "-o", tmp_path / "m", "--network", network, *SHORT)

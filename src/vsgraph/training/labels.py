@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from vsgraph.blocks import row_blocks
 from vsgraph.checks import check_one_of
 from vsgraph.correction import Correction
 from vsgraph.crawls.record import Crawl
@@ -38,10 +39,17 @@ class Labels(NamedTuple):
         return np.flatnonzero(self.table.total > 0)
 
     def counts(self) -> NDArray[np.float64]:
-        """Return the number of images of each class; of soft labels, of the likeliest."""
+        """Return the number of images of each class.
+
+        Soft labels count by the likeliest class, or where an image may have several by their sum: a
+        class that always comes with a likelier one is no rare class.
+        """
         n_classes = self.table.shape[1]
         if issparse(self.table):
             return np.bincount(self.table.indices, minlength=n_classes).astype(np.float64)
+        if self.several:
+            blocks = row_blocks(len(self.table), row_bytes=4 * n_classes)
+            return sum((self.table[b].sum(axis=0) for b in blocks), start=np.zeros(n_classes))
         likeliest = self.table.argmax(axis=1)[self.rows]
         return np.bincount(likeliest, minlength=n_classes).astype(np.float64)
 
