@@ -71,7 +71,9 @@ class Results:
         how = stamp(module, kept)
         self.found[module.__name__] = found
         self.tables |= {name: [*t, "", how] for name, t in module.tables(found).items()}
-        self.figures |= module.figures(found) if hasattr(module, "figures") else {}
+        drawn = module.figures(found) if hasattr(module, "figures") else {}
+        self.figures |= drawn
+        self.tables |= {f"figure {name}": [f"![{name}](images/{name}.svg)"] for name in drawn}
 
 
 def run_trial(module: Any, vectors: Vectors, kind: str, seed: int) -> Kept:  # noqa: ANN401
