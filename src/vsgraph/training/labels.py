@@ -39,19 +39,15 @@ class Labels(NamedTuple):
         return np.flatnonzero(self.table.total > 0)
 
     def counts(self) -> NDArray[np.float64]:
-        """Return the number of images of each class.
+        """Return the number of images of each class; soft labels count by their sum.
 
-        Soft labels count by the likeliest class, or where an image may have several by their sum: a
-        class that always comes with a likelier one is no rare class.
+        So weights by these counts have a mean of one over the images, however soft the labels are.
         """
         n_classes = self.table.shape[1]
         if issparse(self.table):
             return np.bincount(self.table.indices, minlength=n_classes).astype(np.float64)
-        if self.several:
-            blocks = row_blocks(len(self.table), row_bytes=4 * n_classes)
-            return sum((self.table[b].sum(axis=0) for b in blocks), start=np.zeros(n_classes))
-        likeliest = self.table.argmax(axis=1)[self.rows]
-        return np.bincount(likeliest, minlength=n_classes).astype(np.float64)
+        blocks = row_blocks(len(self.table), row_bytes=4 * n_classes)
+        return sum((self.table[b].sum(axis=0) for b in blocks), start=np.zeros(n_classes))
 
     def digest(self) -> str:
         """Return what changes with any label."""
