@@ -14,9 +14,9 @@ stands for it. *decode* is reading, decoding and scaling alone, on one core.
 """
 TRAINING_NOTE = """\
 Photos of 500 x 375. *load*: read, decoded, cropped at random (8 to 100 % of the picture) to 224 px
-and mirrored, 32 a batch. *train*: the same at 128 px and steps of EfficientNet-Lite0 in fp32, with
-96 photos an epoch; ours also sets up its network and writes its checkpoints. *plain* is DataLoader
-with Pillow and eager torch, *timm* its own loader without further augmentation.
+and mirrored, 32 a batch. *train*: the same at 128 px and steps of EfficientNet-Lite0 in fp32.
+*plain* is DataLoader with Pillow and eager torch, *timm* its own loader without further
+augmentation.
 """
 
 

@@ -138,3 +138,23 @@ def test_the_page_on_the_command_line_is_that_of_the_commands():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert (ROOT / "docs" / "cli.md").read_text() == module.page(), "run python docs/cli.py"
+
+
+def test_links_between_documents_lead_somewhere():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    places = {page.resolve(): _places(page.read_text()) for page in pages}
+    for page in pages:
+        text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            if link.startswith(("http:", "https:")):
+                continue
+            name, _, place = link.partition("#")
+            target = (page.parent / name).resolve() if name else page.resolve()
+            assert target.exists(), f"{page.name} links {link}"
+            assert not place or place in places[target], f"{page.name} links {link}"
+
+
+def _places(text):
+    """Return the anchors of a page's headings, as code hosts make them."""
+    heads = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
