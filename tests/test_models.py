@@ -27,6 +27,7 @@ from vsgraph.runs import Choices, Run, run
 from vsgraph.topscores import TopScores
 from vsgraph.training import Labels, Recipe, Start, corrected_labels, judge_model, train
 from vsgraph.training.exporting import export_model
+from vsgraph.training.losses import class_weights, image_weights
 from vsgraph.training.processes import Processes
 from vsgraph.training.selecting import easiest, kept_share
 from vsgraph.training.testing import judge_scores, truth_for
@@ -232,12 +233,14 @@ def test_labels_of_a_correction_are_what_they_are_called(corrected):
         corrected_labels(made, "best")
 
 
-def test_a_class_that_comes_with_a_likelier_one_is_not_rare():
+def test_soft_labels_count_by_their_sum_so_that_images_weigh_one_on_average():
     scores = np.array([[0.9, 0.8, 0.0]] * 10 + [[0.0, 0.1, 0.6]] * 2)
     several = Labels(TopScores.of(scores, n_kept=2), several=True)
     np.testing.assert_allclose(several.counts(), scores.sum(axis=0), atol=1e-5)
-    single = Labels(TopScores.of(scores, n_kept=2), several=False)
-    assert single.counts().tolist() == [10, 0, 2]
+    soft = scores / scores.sum(axis=1, keepdims=True)
+    counts = Labels(TopScores.of(soft, n_kept=2), several=False).counts()
+    weights = torch.from_numpy(class_weights(counts))
+    assert image_weights(torch.tensor(soft).float(), weights).mean().item() == pytest.approx(1)
 
 
 def test_a_run_is_fine_tuned_on_by_command(corrected, tmp_path):

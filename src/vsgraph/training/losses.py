@@ -34,8 +34,8 @@ def class_weights(n_images: NDArray[np.floating]) -> NDArray[np.float32]:
 
     Over the classes that have images; the others get 1. The mean over images is 1.
 
-    >>> class_weights(np.array([1.0, 3.0, 0.0])).round(3).tolist()
-    [2.0, 0.667, 1.0]
+    >>> class_weights(np.array([1.0, 4.0, 0.0])).tolist()
+    [2.5, 0.625, 1.0]
     """
     there = n_images > 0
     even = n_images.sum() / max(1, int(there.sum()))
