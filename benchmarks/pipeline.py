@@ -18,7 +18,7 @@ from made_up_crawl import read_crawl
 from memory import Memory
 
 STAGES = {
-    "_check_inputs": "reading",
+    "check_inputs": "reading",
     "_graph": "graph",
     "smooth_text": "text",
     "text_match": "text",
@@ -44,13 +44,14 @@ def timed(name: str, work: Callable[..., Any], seconds: dict[str, float]) -> Cal
 def main(folder: str, *changes: str) -> None:
     """Run and report."""
     module = importlib.import_module("vsgraph.correct")
+    stages = importlib.import_module("vsgraph.stages")
     seconds: dict[str, float] = {}
     for function, stage in STAGES.items():
         if function == "Judge":
-            judge = module.Judge
-            judge.judge = timed(stage, judge.judge, seconds)
-        else:
-            setattr(module, function, timed(stage, getattr(module, function), seconds))
+            stages.Judge.judge = timed(stage, stages.Judge.judge, seconds)
+            continue
+        home = module if function == "check_inputs" else stages
+        setattr(home, function, timed(stage, getattr(home, function), seconds))
     given = read_crawl(Path(folder))
     settings = vsgraph.Settings.from_dict(
         {name: json.loads(value) for name, value in (change.split("=") for change in changes)}
