@@ -137,11 +137,8 @@ def cpu_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def main() -> None:
-    """Warm up once, then take the median of some rounds."""
-    kind, method, folder = sys.argv[1:]
-    choose = photo_method if kind == "photos" else text_method
-    run, n = choose(method, Path(folder))
+def print_rates(run: Callable[[], int], n: int) -> None:
+    """Warm up once, then print the median of some rounds."""
     run()
     rates, cpu_rates = [], []
     for _ in range(ROUNDS):
@@ -154,6 +151,13 @@ def main() -> None:
         "per_cpu_second": statistics.median(cpu_rates), "all": rates,
     }  # fmt: skip
     print(json.dumps(found))
+
+
+def main() -> None:
+    """Measure one method."""
+    kind, method, folder = sys.argv[1:]
+    choose = photo_method if kind == "photos" else text_method
+    print_rates(*choose(method, Path(folder)))
 
 
 if __name__ == "__main__":

@@ -4,12 +4,9 @@
 same at 128 px, and steps of EfficientNet-Lite0 on them. Prints JSON.
 """
 
-import json
 import os
-import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from encoding import cpu_seconds, photos_of
+from encoding import photos_of, print_rates
 from vsgraph.crawls.record import Crawl
 
-ROUNDS = 3
 LOADED, TRAINED, BATCH, N_CLASSES = 768, 96, 32, 36
 
 
@@ -168,21 +164,9 @@ def plain_training(paths: list[Path], workers: int) -> Callable[[], int]:
 
 
 def main() -> None:
-    """Warm up once, then take the median of some rounds."""
+    """Measure one method."""
     kind, method, folder = sys.argv[1:]
-    run, n = (load if kind == "load" else train)(method, Path(folder))
-    run()
-    rates, cpu_rates = [], []
-    for _ in range(ROUNDS):
-        started, cpu = time.perf_counter(), cpu_seconds()
-        run()
-        rates.append(n / (time.perf_counter() - started))
-        cpu_rates.append(n / (cpu_seconds() - cpu))
-    found = {
-        "n": n, "per_second": statistics.median(rates),
-        "per_cpu_second": statistics.median(cpu_rates), "all": rates,
-    }  # fmt: skip
-    print(json.dumps(found))
+    print_rates(*(load if kind == "load" else train)(method, Path(folder)))
 
 
 if __name__ == "__main__":
