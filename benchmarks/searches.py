@@ -188,7 +188,7 @@ def main(method: str, path: Path) -> None:
     took = part * (time.perf_counter() - started[0]), part * (time.process_time() - started[1])
     peak = memory.held - before
     rows = rows_to_search(stored)
-    asked = 10 * np.sort(np.random.default_rng(9).choice(len(stored) // 10, 512, replace=False))
+    asked = part * np.sort(np.random.default_rng(9).choice(len(stored) // part, 512, replace=False))
     print(json.dumps({
         "seconds": took[0], "cpu_seconds": took[1], "memory_gb": peak,
         "recall": recall_of(rows, asked, found[asked // part]), "version": vsgraph.__version__,

@@ -109,6 +109,8 @@ def row_lengths(array: NDArray[Any]) -> NDArray[np.float64]:
 
     def lengths(rows: slice) -> NDArray[np.float64]:
         block = array[rows].astype(np.float64)
+        if array.dtype.itemsize <= 4:  # squares of single precision fit into double precision
+            return np.sqrt(np.einsum("ij,ij->i", block, block))
         largest = np.abs(block).max(axis=1)
         block /= np.where(largest > 0, largest, 1)[:, None]
         return largest * np.sqrt(np.einsum("ij,ij->i", block, block))

@@ -44,41 +44,58 @@ def product(a, b):
 
 
 @compiled
-def offer(scores, rows, own, first, values, ids, worst):
-    """Show each of `rows` a block of scores and keep the highest.
+def keep(score, found, values, ids):
+    """Put a score in the place of the lowest.
 
-    Score ``[i, j]`` is of row ``rows[i]`` and candidate ``first + j``, unless that is ``own`` of
-    the row itself. `values` and `ids` hold a row's best in any order, `worst` the place of the
-    lowest.
+    `values` is a heap: the lowest stands first, and none above those at twice its place plus one
+    and two.
     """
-    n_kept = values.shape[1]
-    for i in range(len(rows)):
-        row = rows[i]
-        place = worst[row]
-        lowest = values[row, place]
-        for j in range(scores.shape[1]):
-            if scores[i, j] > lowest and first + j != own[row]:
-                known = False  # by the join, before its list was scanned
-                for other in range(n_kept):
-                    known |= ids[row, other] == first + j
-                if known:
-                    continue
-                values[row, place] = scores[i, j]
-                ids[row, place] = first + j
-                place = 0
-                for other in range(1, n_kept):
-                    if values[row, other] < values[row, place]:
-                        place = other
-                lowest = values[row, place]
-        worst[row] = place
+    place = 0
+    child = 1
+    while child < len(values):
+        if child + 1 < len(values) and values[child + 1] < values[child]:
+            child += 1
+        if values[child] >= score:
+            break
+        values[place] = values[child]
+        ids[place] = ids[child]
+        place = child
+        child = 2 * place + 1
+    values[place] = score
+    ids[place] = found
 
 
 @compiled
-def join(sketch, rows, friends, fan_starts, fans, values, ids, worst):
+def holds(ids, wanted):
+    """Return whether an id is among `ids`."""
+    found = False
+    for slot in range(len(ids)):
+        found |= ids[slot] == wanted
+    return found
+
+
+@compiled
+def offer(scores, rows, own, first, values, ids):
+    """Show each of `rows` a block of scores and keep the highest.
+
+    Score ``[i, j]`` is of row ``rows[i]`` and candidate ``first + j``, unless that is ``own`` of
+    the row itself, or known by the join before its list was scanned. `values` and `ids` are heaps.
+    """
+    for i in range(len(rows)):
+        row = rows[i]
+        lowest = values[row, 0]
+        for j in range(scores.shape[1]):
+            if scores[i, j] > lowest and first + j != own[row] and not holds(ids[row], first + j):
+                keep(scores[i, j], first + j, values[row], ids[row])
+                lowest = values[row, 0]
+
+
+@compiled
+def join(sketch, rows, friends, fan_starts, fans, values, ids):
     """Show each row the friends of its friends and fans, and keep the highest scores.
 
     `friends` are every image's best so far; `fans` (from `fan_starts`) those who have it among
-    theirs. `values`, `ids` and `worst` are of `rows` alone.
+    theirs. `values` and `ids` are heaps, of `rows` alone.
     """
     n_kept, n_friends = values.shape[1], friends.shape[1]
     seen = np.full(len(sketch), -1, np.int32)
@@ -106,15 +123,8 @@ def join(sketch, rows, friends, fan_starts, fans, values, ids, worst):
                     continue
                 seen[found] = row
                 score = product(sketch[row], sketch[found])
-                place = worst[i]
-                if score > values[i, place]:
-                    values[i, place] = score
-                    ids[i, place] = found
-                    place = 0
-                    for other in range(1, n_kept):
-                        if values[i, other] < values[i, place]:
-                            place = other
-                    worst[i] = place
+                if score > values[i, 0]:
+                    keep(score, found, values[i], ids[i])
 
 
 @compiled

@@ -25,11 +25,13 @@ AXES = 255
 SHARE = 0.3  # of what a sketch cuts off, measured on photographs
 ROWS_PER_CENTER = 32  # to train the centers on
 ROUNDS = 4
-SAMPLE = 128  # rows to set the search by, and as many to measure its recall on
+SAMPLE = 256  # rows to set the search by, and as many to measure its recall on
 SLAB = 8192
 LONGEST_PRODUCT = 4096  # rows of a list at a time: thousands of copies of a picture share one
 ROUNDING = 1e-5
 N_FRIENDS = 20
+N_NEAR = 16  # lists next to a row that are kept, so that few searches look for them again
+JOINS = 2  # after each scan
 SCANNED = 0.9  # of the true neighbors at first; the join finds most of the others
 MARGIN = 0.1  # so that a sample which the search was not set by reaches the recall too
 MOST_CANDIDATES = 128
@@ -69,11 +71,11 @@ def search_lists(
     axes = principal_axes(rows, min(AXES, rows.features.shape[1]))
     sketches = sketch(rows, axes, share=SHARE, progress=progress)
     centers = _centers(sketches, random)
-    lists = _nearest(sketches, centers)
+    near = _near_lists(sketches, centers, N_NEAR, progress=progress)
     sample = np.sort(random.choice(len(sketches), min(2 * SAMPLE, len(sketches)), replace=False))
     truth, cosines = true_neighbors(rows, sample, n_neighbors=n_neighbors)
-    plan = _plan(sketches, centers, lists, sample[::2], truth[::2], recall)
-    sorted_lists = Lists.sort(sketches, centers, lists)
+    plan = _plan(sketches, centers, near[:, 0], sample[::2], truth[::2], recall)
+    sorted_lists = Lists.sort(sketches, centers, near)
     tuning, testing = (Sample(rows.alive[sample[i::2]], cosines[i::2, -1]) for i in range(2))
     found = sorted_lists.search(
         rows, tuning, plan, n_neighbors=n_neighbors, recall=recall, progress=progress
@@ -99,11 +101,10 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True)
 class Candidates:
-    """The best of every sketch so far: their scores and places, in any order but for `worst`."""
+    """The best of every sketch so far, as heaps: their scores and places, the lowest first."""
 
     values: Singles
     ids: NDArray[np.int32]
-    worst: NDArray[np.int32]  # where in a row the lowest score stands
 
     @classmethod
     def none(cls, n_rows: int, n_candidates: int) -> Self:
@@ -111,19 +112,17 @@ class Candidates:
         return cls(
             np.full((n_rows, n_candidates), -np.inf, np.float32),
             np.full((n_rows, n_candidates), -1, np.int32),
-            np.zeros(n_rows, np.int32),
         )
 
-    def of(self, slab: slice) -> tuple[Singles, NDArray[np.int32], NDArray[np.int32]]:
+    def of(self, slab: slice) -> tuple[Singles, NDArray[np.int32]]:
         """Return the part of some rows, as the compiled loops take it."""
-        return self.values[slab], self.ids[slab], self.worst[slab]
+        return self.values[slab], self.ids[slab]
 
     def sort(self, slab: slice) -> None:
-        """Put the best of each row first."""
-        best_first = np.argsort(-self.values[slab], axis=1, kind="stable")
-        self.ids[slab] = np.take_along_axis(self.ids[slab], best_first, axis=1)
-        self.values[slab] = np.take_along_axis(self.values[slab], best_first, axis=1)
-        self.worst[slab] = self.values.shape[1] - 1
+        """Put the best of each row last; it stays a heap."""
+        best_last = np.argsort(self.values[slab], axis=1, kind="stable")
+        self.ids[slab] = np.take_along_axis(self.ids[slab], best_last, axis=1)
+        self.values[slab] = np.take_along_axis(self.values[slab], best_last, axis=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,23 +139,26 @@ class Lists:
         Where each list starts.
     centers : float32 array of shape (n_lists, n_short)
         What each list lies around.
+    near : int array of shape (n_alive, n_near)
+        The lists next to each sketch, its own first.
     """
 
     sketches: Singles
     order: Ints
     starts: Ints
     centers: Singles
+    near: Ints
 
     @classmethod
-    def sort(cls, sketches: Singles, centers: Singles, lists: Ints) -> Self:
+    def sort(cls, sketches: Singles, centers: Singles, near: Ints) -> Self:
         """Sort sketches by list, in place, some columns at a time, so that no copy is made."""
-        order = np.argsort(lists, kind="stable").astype(np.int32)
+        order = np.argsort(near[:, 0], kind="stable").astype(np.int32)
         for start in range(0, sketches.shape[1], 32):
             columns = slice(start, start + 32)
             sketches[:, columns] = sketches[order, columns]
-        return cls(
-            sketches, order, np.searchsorted(lists[order], np.arange(len(centers) + 1)), centers
-        )
+        near = near[order]
+        starts = np.searchsorted(near[:, 0], np.arange(len(centers) + 1))
+        return cls(sketches, order, starts, centers, near)
 
     def search(
         self,
@@ -174,11 +176,12 @@ class Lists:
         scanned, n_probes = 0, plan.n_probes
         while scanned < n_probes:
             self.scan(found, slice(scanned, n_probes), progress=progress)
-            self.join(found, progress=progress)
-            _, similarities = self.rank(rows, found, places, n_neighbors)
-            if tuning.share_found(similarities) >= recall + MARGIN * (1 - recall):
-                break
-            scanned, n_probes = n_probes, min(2 * n_probes, len(self.centers))
+            for _ in range(JOINS):
+                self.join(found, progress=progress)
+                _, similarities = self.rank(rows, found, places, n_neighbors)
+                if tuning.share_found(similarities) >= recall + MARGIN * (1 - recall):
+                    return found
+            scanned, n_probes = n_probes, min(n_probes + n_probes // 2 + 1, len(self.centers))
         return found
 
     def scan(self, found: Candidates, probes: slice, *, progress: bool) -> None:
@@ -186,7 +189,10 @@ class Lists:
 
         def scan(slab: slice) -> None:
             own = np.arange(slab.start, slab.stop)
-            asked = _askers(_nearness(self.sketches[slab], self.centers), probes)
+            near = self.near[slab]
+            if probes.stop > near.shape[1]:
+                near = _near_lists(self.sketches[slab], self.centers, probes.stop)
+            asked = _askers(near[:, probes], len(self.centers))
             for which in np.flatnonzero(np.diff(asked.indptr)):
                 rows = asked.indices[asked.indptr[which] : asked.indptr[which + 1]]
                 asking = self.sketches[slab][rows]
@@ -203,7 +209,7 @@ class Lists:
         n_rows = len(self.sketches)
         slabs = row_blocks(n_rows, most=SLAB)
         do_in_threads(found.sort, slabs)
-        friends = np.ascontiguousarray(found.ids[:, :N_FRIENDS])
+        friends = np.ascontiguousarray(found.ids[:, : -N_FRIENDS - 1 : -1])
         known = friends >= 0
         pairs = friends[known], np.repeat(np.arange(n_rows, dtype=np.int32), known.sum(axis=1))
         fans = csr_array((np.ones(known.sum(), np.int8), pairs), shape=(n_rows, n_rows))
@@ -273,12 +279,21 @@ def _nearness(sketches: Singles, centers: Singles) -> Singles:
     return sketches @ centers.T - np.einsum("ij,ij->i", centers, centers) / 2
 
 
-def _nearest(sketches: Singles, centers: Singles) -> NDArray[np.intp]:
-    """Return the center nearest to each sketch."""
+def _near_lists(
+    sketches: Singles, centers: Singles, n_near: int, *, progress: bool = False
+) -> NDArray[np.int32]:
+    """Return the lists next to each sketch, nearest first."""
+
+    def nearest(rows: slice) -> NDArray[np.int32]:
+        nearness = _nearness(sketches[rows], centers)
+        found = Candidates.none(len(nearness), min(n_near, len(centers)))
+        everywhere = np.arange(len(nearness))
+        kernels.offer(nearness, everywhere, np.full(len(nearness), -1), 0, *found.of(slice(None)))
+        found.sort(slice(None))
+        return found.ids[:, ::-1]
+
     blocks = row_blocks(len(sketches), row_bytes=4 * len(centers), most=4096)
-    return np.concatenate(
-        list(in_threads(lambda rows: _nearness(sketches[rows], centers).argmax(axis=1), blocks))
-    )
+    return np.concatenate(list(in_threads(nearest, blocks, title="lists", progress=progress)))
 
 
 def _centers(sketches: Singles, random: np.random.Generator) -> Singles:
@@ -289,7 +304,11 @@ def _centers(sketches: Singles, random: np.random.Generator) -> Singles:
     centers = sample[random.choice(n_sample, n_lists, replace=False)]
     for _ in range(ROUNDS):
         members = csr_array(
-            (np.ones(n_sample, np.float32), _nearest(sample, centers), np.arange(n_sample + 1)),
+            (
+                np.ones(n_sample, np.float32),
+                _near_lists(sample, centers, 1)[:, 0],
+                np.arange(n_sample + 1),
+            ),
             shape=(n_sample, n_lists),
         )
         count = np.asarray(members.sum(axis=0))[:, None]
@@ -301,7 +320,7 @@ def _plan(
     sketches: Singles, centers: Singles, lists: Ints, sample: Ints, truth: Ints, recall: float
 ) -> Plan:
     """Return how widely to search so that enough of the sample's true neighbors are found."""
-    wanted = (1 + recall) / 2
+    wanted = (3 + recall) / 4
     most = min(MOST_CANDIDATES, len(sketches) - 1)
     _, best = _best_of_all(lambda rows: sketches[rows], len(sketches), sample, most)
     score = np.einsum("ij,ikj->ik", sketches[sample], sketches[truth]) + ROUNDING
@@ -315,14 +334,10 @@ def _plan(
     return Plan(min(n_probes, len(centers)), max(least, n_candidates))
 
 
-def _askers(nearness: Singles, probes: slice) -> csr_array:
-    """Return, list by list, which rows are to be compared with it."""
-    n_rows, n_lists = nearness.shape
-    lists = np.argpartition(nearness, n_lists - probes.stop, axis=1)[:, n_lists - probes.stop :]
-    if probes.start:
-        order = np.argsort(-np.take_along_axis(nearness, lists, axis=1), axis=1)
-        lists = np.take_along_axis(lists, order, axis=1)[:, probes]
-    starts = np.arange(n_rows + 1) * lists.shape[1]
+def _askers(chosen: Ints, n_lists: int) -> csr_array:
+    """Return, list by list, which rows chose it."""
+    n_rows, n_chosen = chosen.shape
+    starts = np.arange(n_rows + 1) * n_chosen
     return csr_array(
-        (np.ones(lists.size, np.int8), lists.ravel(), starts), shape=(n_rows, n_lists)
+        (np.ones(chosen.size, np.int8), chosen.ravel(), starts), shape=(n_rows, n_lists)
     ).tocsc()

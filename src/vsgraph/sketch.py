@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.blocks import as_floats, do_in_threads, row_blocks, row_lengths
+from vsgraph.blocks import do_in_threads, row_blocks, row_lengths
 
 SAMPLE = 2**13
 TURNS = 4
@@ -46,8 +46,9 @@ class Rows:
 
     def unit(self, rows: slice | NDArray[np.integer[Any]]) -> Singles:
         """Return rows scaled to length one."""
-        block = as_floats(np.asarray(self.features[rows]))
-        return block * self.scale[rows][:, None]
+        block = np.array(self.features[rows], np.float32)
+        block *= self.scale[rows][:, None]
+        return block
 
 
 def rows_to_search(features: NDArray[Any]) -> Rows:

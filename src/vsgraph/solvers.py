@@ -136,7 +136,7 @@ def train_to_optimum(
             jac=True,
             method="L-BFGS-B",
             callback=lambda _: bar.update() and None,
-            options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": 1e-10, "gtol": 1e-6},
+            options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": 1e-12, "gtol": 1e-7},
         )
     weights = found.x.reshape(shape).astype(inputs.dtype)
     return weights if span is None else span @ weights
