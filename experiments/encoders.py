@@ -5,9 +5,12 @@ rewrites the tables of docs/encoders.md. "Right" counts in-set photos / those of
 Vectors are kept in the cache, so it goes on where it ended.
 """
 
+import dataclasses
 import json
 import re
-from collections.abc import Sequence
+import tempfile
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -21,6 +24,7 @@ from encode import cache_folder, describe
 from pages import put
 from vsgraph.crawls.record import Crawl
 from vsgraph.encoders import (
+    ImageEncoder,
     Lsa,
     TextEncoder,
     embed_images,
@@ -40,6 +44,7 @@ IMAGES = {
     "Lite2": {"name": "lite2"},
 }
 SEEDS = (0, 1)
+TIMED = 512
 
 
 class Judge:
@@ -58,13 +63,17 @@ class Judge:
 
     def pictures(self, name: str) -> Array:
         """Return features of the photos."""
+        folder = self.cache / f"images-{len(self.crawl)}-{re.sub(r'[^a-z0-9]+', '-', name.lower())}"
+        encoder = self.picture_encoder(name)
+        made = embed_images(self.crawl, encoder, folder, overwrite=True, progress=True)
+        return np.asarray(made.vectors, np.float32)
+
+    def picture_encoder(self, name: str) -> ImageEncoder:
+        """Return an image encoder."""
         options = dict(IMAGES[name])
         if options.get("precision") == "int8":
             options["samples"] = picture_samples(self.crawl, image_encoder("lite0"))
-        folder = self.cache / f"images-{len(self.crawl)}-{re.sub(r'[^a-z0-9]+', '-', name.lower())}"
-        encoder = image_encoder(**options)
-        made = embed_images(self.crawl, encoder, folder, overwrite=True, progress=True)
-        return np.asarray(made.vectors, np.float32)
+        return image_encoder(**options)
 
     def texts(self, name: str, encoder: TextEncoder, texts: Sequence[str]) -> Array:
         """Return vectors of texts."""
@@ -179,6 +188,39 @@ def cleaned_table(judge: Judge) -> list[str]:
     return lines
 
 
+def speed_table(judge: Judge, encoders: dict[str, TextEncoder]) -> list[str]:
+    """Time encoders alone, files read and vectors written; a few to warm up do not count."""
+    lines = ["| encoder | a second |", "|---|---|"]
+    crawl = judge.crawl
+    few = [
+        dataclasses.replace(crawl, table=crawl.table.slice(*part))
+        for part in ((0, 64), (64, TIMED))
+    ]
+    for name in IMAGES:
+        encoder = judge.picture_encoder(name)
+        seconds = [
+            timed(lambda to, part=part, encoder=encoder: embed_images(part, encoder, to))
+            for part in few
+        ]
+        lines.append(f"| {name} | {TIMED / seconds[1]:.0f} photos |")
+    for name, encoder in encoders.items():
+        parts = judge.data.texts[:64], judge.data.texts[64 : 64 + TIMED]
+        seconds = [
+            timed(lambda to, part=part, encoder=encoder: embed_texts(part, encoder, to))
+            for part in parts
+        ]
+        lines.append(f"| {name} | {TIMED / seconds[1]:.0f} texts |")
+    return lines
+
+
+def timed(work: Callable[[Path], object]) -> float:
+    """Return the seconds that some work takes, which writes to a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        work(Path(folder) / "made")
+        return time.perf_counter() - started
+
+
 def row(cells: Sequence[str], right: Sequence[float]) -> str:
     """Return a line of a table."""
     shares = [f"{right[0]:.1f} / {right[1]:.1f}", f"{right[2]:.1f} / {right[3]:.1f}"]
@@ -189,7 +231,9 @@ def row(cells: Sequence[str], right: Sequence[float]) -> str:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--every", default=1, show_default=True, help="Use every so many-th photo only.")
 @click.option("--mpnet", type=click.Path(exists=True, path_type=Path), help="Its folder.")
-@click.option("--only", type=click.Choice(["pairs", "long", "cleaned"]), help="One table only.")
+@click.option(
+    "--only", type=click.Choice(["pairs", "speed", "long", "cleaned"]), help="One table only."
+)
 @click.option("--write", type=click.Path(path_type=Path), help="Rewrite the tables of this file.")
 def main(
     folder: Path, every: int, mpnet: Path | None, only: str | None, write: Path | None
@@ -201,6 +245,7 @@ def main(
     judge = Judge(data, folder, cache)
     tables = {
         "pairs": lambda: pairs_table(judge, text_encoders(data, mpnet)),
+        "speed": lambda: speed_table(judge, text_encoders(data, mpnet)),
         "long": lambda: long_table(judge),
         "cleaned": lambda: cleaned_table(judge),
     }
