@@ -44,7 +44,7 @@ class Size:
 
     def recipe(self, **changes: Any) -> Recipe:  # noqa: ANN401
         """Return the recipe of the first training."""
-        few_steps = {"learning_rate": 0.04, "batch_size": 32, "warmup_epochs": 0.5}
+        few_steps = {"learning_rate": 0.015, "batch_size": 32, "warmup_epochs": 0.5}
         return Recipe(epochs=self.epochs, **few_steps, smallest_crop=0.35, **changes)
 
 
@@ -148,7 +148,7 @@ def main(
     table = markdown_table(["learned from", "top-1, all / ambiguous", "top-5"], lines)
     told = (
         f"EfficientNet-Lite0 from ImageNet weights at {side} px, {epochs} epochs on web labels (32 "
-        f"a step, rate 0.04), then {tune_epochs} at half the rate; {len(rows):,} photos to learn "
+        f"a step, rate 0.015), then {tune_epochs} at half the rate; {len(rows):,} photos to learn "
         f"from, {len(held):,} to judge by; one seed. `python experiments/classifiers.py FOLDER "
         f"--side {side} --epochs {epochs} --tune-epochs {tune_epochs}`, {hours:.1f} h on 2 cores."
     )
