@@ -88,6 +88,9 @@ def test_int8_needs_samples_and_is_checked(published, model_cache, monkeypatch):
     assert cosines(small.encode(PHOTOS).vectors, published).mean() > 0.8
     again = image_encoder("lite0", runtime="openvino", precision="int8")
     assert again.fingerprint == small.fingerprint
+    monkeypatch.setitem(TOLERANCE, "int8", 1.1)
+    with pytest.raises(InputError, match=r"ranges were set by others: remove .*-int8-.*fp32"):
+        image_encoder("lite0", runtime="openvino", precision="int8", samples=many[:1])
     assert again.fingerprint != image_encoder("lite0", precision="fp32").fingerprint
 
 
@@ -415,6 +418,8 @@ def test_wrong_names_are_refused():
         image_encoder(runtime="tpu")
     with pytest.raises(InputError, match=r"precision must be one of auto, fp32.*got 'fp8'"):
         image_encoder(precision="fp8")
+    with pytest.raises(InputError, match="no image encoder 'litee0'; did you mean lite0"):
+        image_encoder("litee0")
     with pytest.raises(InputError, match="torch runs fp32 or bf16 here"):
         image_encoder(runtime="torch", precision="int8")
 

@@ -375,6 +375,8 @@ def test_a_preset_is_changed_by_name(photos, tmp_path):
     said = call("train", photos, "-o", tmp_path / "m", "--preset", "google-500", "--set",
                 "batchsize=3", code=1)  # fmt: skip
     assert "did you mean batch_size?" in said
+    said = call("train", photos, "-o", tmp_path / "m", "--set", "epochs", code=1)
+    assert "--set needs NAME=VALUE, as in batch_size=32, got 'epochs'" in said
     network = tiny_network(tmp_path / "net")
     call("train", photos, "-o", tmp_path / "m", "--network", network, "--from-scratch",
          "--preset", "google-500", "--epochs", "1", "--set", "batch_size=12")  # fmt: skip

@@ -27,6 +27,7 @@ BYTES_A_CELL = 170  # while the weights of the evidence are estimated
 SKETCH = 256
 CANDIDATES = 32
 IMAGE_DIMS, TEXT_DIMS = 1280, 384  # of the default encoders
+ENCODER_BYTES = 1.5 * GB  # while a model is converted, once; half of it from then on
 PICTURES_A_SECOND, TEXTS_A_SECOND = 120, 160  # by the defaults; docs/performance.md
 
 
@@ -166,7 +167,8 @@ def estimate_run(settings: Settings, *, n_images: int, n_texts: int, n_classes: 
         "texts": slower * n_texts / TEXTS_A_SECOND,
     }
     vectors = 2 * n_images * (IMAGE_DIMS + TEXT_DIMS)
-    return Estimate(embedding | core.seconds, core.memory, core.disk + vectors)
+    memory = max(core.memory, ENCODER_BYTES)
+    return Estimate(embedding | core.seconds, memory, core.disk + 2 * vectors)
 
 
 def _graph_seconds(settings: Settings, n: int, n_dims: int) -> float:

@@ -54,11 +54,11 @@ def _split_column(column: str) -> tuple[str, str]:
     return role, name
 
 
-def read_change(change: str) -> tuple[str, Any]:
+def read_change(change: str, example: str = "n_neighbors=10") -> tuple[str, Any]:
     """Read NAME=VALUE; a value that is no JSON is text."""
     name, equals, value = change.partition("=")
     if not equals:
-        raise InputError(f"--set needs NAME=VALUE, as in n_neighbors=10, got {change!r}")
+        raise InputError(f"--set needs NAME=VALUE, as in {example}, got {change!r}")
     try:
         return name, json.loads(value)
     except ValueError:

@@ -178,7 +178,7 @@ def _validation(crawl: Crawl, path: Path | None) -> Crawl | None:
 
 def _recipe(crawl: Crawl, given: dict[str, Any], tell: Any) -> Recipe:  # noqa: ANN401
     """Put a recipe together; without a rate to forget at, estimate it."""
-    changes = dict(map(read_change, given["changes"]))
+    changes = dict(read_change(change, "batch_size=32") for change in given["changes"])
     if given["epochs"] is not None:
         changes["epochs"] = given["epochs"]
     if given["co_teaching"] or given["forget_rate"] is not None:

@@ -158,28 +158,35 @@ def to_onnx(model: Model, path: Path) -> None:
 
 
 def int8_model(model: Model, path: Path, samples: Sequence[Arrays], least: float) -> Path:
-    """Return the model in int8, its ranges set by half of the samples, checked by the others.
+    """Return the model in int8, its ranges set by half of the samples, checked by all of them.
 
     The first samples it is given decide; it is kept, so a crawl that grows does not change it.
+    Later ones, of the same crawl or another, check it again.
     """
     folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-int8-{FORM}"
+
+    def refuse_others(small: Path, instead: str) -> None:
+        agree = _agreement(path, small, samples)
+        if agree < least:
+            raise InputError(
+                f"int8 features of {model.name} have a mean cosine of {agree:.3f} to fp32, less "
+                f"than {least}; {instead}"
+            )
+
+    def make(new: Path) -> None:
+        _quantize(path, samples[::2], new)
+        refuse_others(new / "model.xml", "use precision fp32")
+
     if folder.exists():
+        if samples:
+            other = f"its ranges were set by others: remove {folder} to set them by these"
+            refuse_others(folder / "model.xml", f"{other}, or use precision fp32")
         return folder / "model.xml"
     if len(samples) < 2:
         raise InputError(
             f"int8 of {model.name} needs real samples to set its ranges: give pictures or texts"
         )
     need("int8", "int8", "nncf", "openvino")
-
-    def make(new: Path) -> None:
-        _quantize(path, samples[::2], new)
-        agree = _agreement(path, new / "model.xml", samples[1::2])
-        if agree < least:
-            raise InputError(
-                f"int8 features of {model.name} have a mean cosine of {agree:.3f} to fp32, less "
-                f"than {least}; use precision fp32"
-            )
-
     return _keep(folder, make) / "model.xml"
 
 

@@ -17,7 +17,7 @@ from vsgraph.encoders.onnx_files import Found, onnx_model
 from vsgraph.encoders.pictures import PictureError, Preparation, decoder, read_picture
 from vsgraph.encoders.protocol import Encoded, ImageEncoder, Pixels
 from vsgraph.encoders.runtimes import Runner, open_model
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, is_meant
 
 DEFAULT = "lite0"
 BATCH = 16
@@ -80,6 +80,9 @@ def _by_name(name: str, size: int | None) -> tuple[Model, Architecture]:
         return lite_model(name, size)
     if name.startswith("timm:"):
         return timm_model(name.removeprefix("timm:"), size)
+    meant = is_meant(name, list(SIZES))
+    if meant and not Path(name).exists():
+        raise InputError(f"there is no image encoder {name!r}; did you mean {meant}?")
     return vision_model(name, size)
 
 
