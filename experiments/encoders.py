@@ -10,7 +10,7 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from pathlib import Path
 
 import click
@@ -197,28 +197,23 @@ def speed_table(judge: Judge, encoders: dict[str, TextEncoder]) -> list[str]:
         for part in ((0, 64), (64, TIMED))
     ]
     for name in IMAGES:
-        encoder = judge.picture_encoder(name)
-        seconds = [
-            timed(lambda to, part=part, encoder=encoder: embed_images(part, encoder, to))
-            for part in few
-        ]
-        lines.append(f"| {name} | {TIMED / seconds[1]:.0f} photos |")
+        rate = per_second(embed_images, judge.picture_encoder(name), few)
+        lines.append(f"| {name} | {rate:.0f} photos |")
+    texts = [judge.data.texts[:64], judge.data.texts[64 : 64 + TIMED]]
     for name, encoder in encoders.items():
-        parts = judge.data.texts[:64], judge.data.texts[64 : 64 + TIMED]
-        seconds = [
-            timed(lambda to, part=part, encoder=encoder: embed_texts(part, encoder, to))
-            for part in parts
-        ]
-        lines.append(f"| {name} | {TIMED / seconds[1]:.0f} texts |")
+        lines.append(f"| {name} | {per_second(embed_texts, encoder, texts):.0f} texts |")
     return lines
 
 
-def timed(work: Callable[[Path], object]) -> float:
-    """Return the seconds that some work takes, which writes to a folder of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        started = time.perf_counter()
-        work(Path(folder) / "made")
-        return time.perf_counter() - started
+def per_second(embed: Callable[..., object], encoder: object, parts: Sequence[Sized]) -> float:
+    """Embed parts one after the other, and return how many of the last a second takes."""
+    seconds = 0.0
+    for part in parts:
+        with tempfile.TemporaryDirectory() as folder:
+            started = time.perf_counter()
+            embed(part, encoder, Path(folder) / "made")
+            seconds = time.perf_counter() - started
+    return len(parts[-1]) / seconds
 
 
 def row(cells: Sequence[str], right: Sequence[float]) -> str:

@@ -26,6 +26,7 @@ WORKING_BYTES = 0.4 * GB  # code and blocks
 BYTES_A_CELL = 170  # while the weights of the evidence are estimated
 SKETCH = 256
 CANDIDATES = 32
+LISTS = 16  # next to each row, kept and sorted
 IMAGE_DIMS, TEXT_DIMS = 1280, 384  # of the default encoders
 ENCODER_BYTES = 1.5 * GB  # while a model is converted, once; half of it from then on
 PICTURES_A_SECOND, TEXTS_A_SECOND = 120, 160  # by the defaults; docs/performance.md
@@ -128,7 +129,7 @@ def estimate(
     kept = 3 + with_cnn
     scores = kept * n * (6 * min(settings.kept_scores, n_classes) + 4)
     graph = 12 * edges
-    searched = n * (4 * min(SKETCH, n_dims) + 8 * CANDIDATES + 12 * settings.n_neighbors)
+    searched = n * (4 * min(SKETCH, n_dims) + 8 * (CANDIDATES + LISTS) + 12 * settings.n_neighbors)
     labeled = scores + 2 * graph + 2 * n * n_text_dims + 8 * anchors * width
     return Estimate(
         {name: slower * took for name, took in seconds.items()},
@@ -176,7 +177,7 @@ def _graph_seconds(settings: Settings, n: int, n_dims: int) -> float:
     if n <= FEW_ROWS:
         return 2 * n * n * n_dims / REFERENCE_FLOPS + 4e-9 * n * n
     sketched = 4 * n * n_dims * SKETCH / REFERENCE_FLOPS + 2e-9 * n * n_dims
-    sampled = 2 * 256 * n * n_dims / REFERENCE_FLOPS
+    sampled = 2 * 512 * n * n_dims / REFERENCE_FLOPS
     scanned = 25 * n * np.sqrt(n) * 2 * SKETCH / REFERENCE_FLOPS
     ranked = 2e-5 * n + 4e-10 * CANDIDATES * n * n_dims
     near = float(sketched + sampled + scanned + ranked)

@@ -71,7 +71,7 @@ def search_lists(
     axes = principal_axes(rows, min(AXES, rows.features.shape[1]))
     sketches = sketch(rows, axes, share=SHARE, progress=progress)
     centers = _centers(sketches, random)
-    near = _near_lists(sketches, centers, N_NEAR, progress=progress)
+    near = _all_near_lists(sketches, centers, N_NEAR, progress=progress)
     sample = np.sort(random.choice(len(sketches), min(2 * SAMPLE, len(sketches)), replace=False))
     truth, cosines = true_neighbors(rows, sample, n_neighbors=n_neighbors)
     plan = _plan(sketches, centers, near[:, 0], sample[::2], truth[::2], recall)
@@ -279,21 +279,26 @@ def _nearness(sketches: Singles, centers: Singles) -> Singles:
     return sketches @ centers.T - np.einsum("ij,ij->i", centers, centers) / 2
 
 
-def _near_lists(
+def _near_lists(sketches: Singles, centers: Singles, n_near: int) -> NDArray[np.int32]:
+    """Return the lists next to each sketch of a block, nearest first."""
+    nearness = _nearness(sketches, centers)
+    found = Candidates.none(len(nearness), min(n_near, len(centers)))
+    everywhere = np.arange(len(nearness))
+    kernels.offer(nearness, everywhere, np.full(len(nearness), -1), 0, *found.of(slice(None)))
+    found.sort(slice(None))
+    return found.ids[:, ::-1]
+
+
+def _all_near_lists(
     sketches: Singles, centers: Singles, n_near: int, *, progress: bool = False
 ) -> NDArray[np.int32]:
-    """Return the lists next to each sketch, nearest first."""
+    """Return the lists next to every sketch, nearest first."""
 
-    def nearest(rows: slice) -> NDArray[np.int32]:
-        nearness = _nearness(sketches[rows], centers)
-        found = Candidates.none(len(nearness), min(n_near, len(centers)))
-        everywhere = np.arange(len(nearness))
-        kernels.offer(nearness, everywhere, np.full(len(nearness), -1), 0, *found.of(slice(None)))
-        found.sort(slice(None))
-        return found.ids[:, ::-1]
+    def near(rows: slice) -> NDArray[np.int32]:
+        return _near_lists(sketches[rows], centers, n_near)
 
     blocks = row_blocks(len(sketches), row_bytes=4 * len(centers), most=4096)
-    return np.concatenate(list(in_threads(nearest, blocks, title="lists", progress=progress)))
+    return np.concatenate(list(in_threads(near, blocks, title="lists", progress=progress)))
 
 
 def _centers(sketches: Singles, random: np.random.Generator) -> Singles:
@@ -303,12 +308,9 @@ def _centers(sketches: Singles, random: np.random.Generator) -> Singles:
     sample = sketches[np.sort(random.choice(len(sketches), n_sample, replace=False))]
     centers = sample[random.choice(n_sample, n_lists, replace=False)]
     for _ in range(ROUNDS):
+        own = _all_near_lists(sample, centers, 1)[:, 0]
         members = csr_array(
-            (
-                np.ones(n_sample, np.float32),
-                _near_lists(sample, centers, 1)[:, 0],
-                np.arange(n_sample + 1),
-            ),
+            (np.ones(n_sample, np.float32), own, np.arange(n_sample + 1)),
             shape=(n_sample, n_lists),
         )
         count = np.asarray(members.sum(axis=0))[:, None]
