@@ -19,7 +19,7 @@ import numpy as np
 from made_up_crawl import write_crawl
 from page import write_page
 from real_features import grown_features
-from vsgraph.estimate import flops
+from vsgraph.method.estimate import flops
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from vsgraph.crawls.record import Crawl
+from vsgraph.crawls.crawl import Crawl
 
 ROUNDS = 3
 PLAIN_PHOTOS, PHOTOS = 192, 1024
@@ -63,7 +63,7 @@ def plain_loop(paths: list[Path], workers: int) -> Callable[[], int]:
 def our_loop(paths: list[Path], options: dict[str, Any]) -> Callable[[], int]:
     """Return our pipeline, vectors kept on disk."""
     from vsgraph.encoders import embed_images, image_encoder
-    from vsgraph.encoders.whole import picture_samples
+    from vsgraph.encoders.embed import picture_samples
 
     names = [path.name for path in paths]
     labels = pa.array([0] * len(names), pa.int32())

@@ -13,9 +13,9 @@ import numpy as np
 
 import vsgraph
 from made_up_crawl import read_crawl
-from vsgraph.blocks import in_threads
-from vsgraph.sgc import Network, train
-from vsgraph.solvers import AnchorTask, anchor_loss, anchor_task, check_task
+from vsgraph.common.blocks import in_threads
+from vsgraph.method.linear_fit import AnchorTask, anchor_loss, anchor_task, check_task
+from vsgraph.method.network import Network, train
 
 PAPER = vsgraph.Settings.google_500()
 

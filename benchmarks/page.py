@@ -8,8 +8,8 @@ from typing import Any
 import vsgraph
 from encoder_page import encoder_part, training_part
 from picture import draw
-from vsgraph.estimate import REFERENCE_FLOPS
-from vsgraph.neighbors import EXACT_UP_TO
+from vsgraph.method.estimate import REFERENCE_FLOPS
+from vsgraph.neighbors.search import EXACT_UP_TO
 
 Results = dict[str, Any]
 STAGES = ("reading", "graph", "text", "network", "evidence", "labels")

@@ -44,7 +44,7 @@ def timed(name: str, work: Callable[..., Any], seconds: dict[str, float]) -> Cal
 def main(folder: str, *changes: str) -> None:
     """Run and report."""
     module = importlib.import_module("vsgraph.correct")
-    stages = importlib.import_module("vsgraph.stages")
+    stages = importlib.import_module("vsgraph.method.stages")
     seconds: dict[str, float] = {}
     for function, stage in STAGES.items():
         if function == "Judge":

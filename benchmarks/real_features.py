@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vsgraph.neighbors import nearest_neighbors
+from vsgraph.neighbors.search import nearest_neighbors
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "experiments"))

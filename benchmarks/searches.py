@@ -16,10 +16,10 @@ import numpy as np
 import vsgraph
 from memory import Memory
 from vsgraph import kernels
-from vsgraph.blocks import do_in_threads, n_threads
-from vsgraph.lists import true_neighbors
-from vsgraph.neighbors import nearest_neighbors
-from vsgraph.sketch import Rows, principal_axes, rows_to_search
+from vsgraph.common.blocks import do_in_threads, n_threads
+from vsgraph.neighbors.lists import true_neighbors
+from vsgraph.neighbors.search import nearest_neighbors
+from vsgraph.neighbors.sketch import Rows, principal_axes, rows_to_search
 
 K = 10
 RANKED = 48

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from encoding import photos_of, print_rates
-from vsgraph.crawls.record import Crawl
+from vsgraph.crawls.crawl import Crawl
 
 LOADED, TRAINED, BATCH, N_CLASSES = 768, 96, 32, 36
 
 
 def our_loader(paths: list[Path], size: int) -> Callable[[], Iterator[Any]]:
     """Return our batches."""
-    from vsgraph.encoders.reading import quiet_decoders
+    from vsgraph.encoders.picture_batches import quiet_decoders
     from vsgraph.training.batches import Crops, cut_batches, read_batches
 
     crawl = crawl_of(paths)
@@ -125,7 +125,7 @@ def our_training(paths: list[Path]) -> Callable[[], int]:
     from vsgraph.training import Recipe, Start
     from vsgraph.training.learner import Learner
     from vsgraph.training.processes import Processes
-    from vsgraph.training.starting import start_networks
+    from vsgraph.training.start_network import start_networks
 
     names = [f"class {i}" for i in range(N_CLASSES)]
     (network,), _ = start_networks(Start("lite0", 128), names, Recipe())

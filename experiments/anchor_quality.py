@@ -5,8 +5,8 @@ from typing import Any
 
 import vsgraph
 from trials import TEXTS, Trial, spread
-from vsgraph.plot import draw_lines
-from vsgraph.writing import markdown_table
+from vsgraph.common.formatting import markdown_table
+from vsgraph.common.plot import draw_lines
 
 KINDS = TEXTS
 PER_CLASS = (5, 10, 20, 50, 100)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from coco_web_data import CocoWeb
 from trials import spread
-from vsgraph.metrics import auroc, calibration, precision_at
-from vsgraph.writing import markdown_table
+from vsgraph.common.formatting import markdown_table
+from vsgraph.judge.metrics import auroc, calibration, precision_at
 
 Array = NDArray[np.floating]
 KEPT = (0.5, 0.7, 0.9)

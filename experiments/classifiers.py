@@ -21,10 +21,10 @@ from coco_web_data import CocoWeb, read_coco_web, web_like
 from encode import cache_folder, describe, text_vectors
 from pages import put
 from vsgraph import Settings
+from vsgraph.common.formatting import markdown_table, percent
 from vsgraph.crawls import Crawl
 from vsgraph.encoders import Embedding, embed_images, image_encoder
 from vsgraph.training import Labels, Recipe, Start, corrected_labels, train, web_labels
-from vsgraph.writing import markdown_table, percent
 
 PAPER = Settings(
     text_evidence=False, anchors_per_class=50, weight_decay=1e-6, solver="adam", epochs=500,
@@ -70,7 +70,7 @@ def judge(model: Path, test: Crawl, ambiguous: NDArray[np.bool_], out: Path) -> 
     return {
         "all": float(right[in_set].mean()),
         "ambiguous": float(right[in_set & ambiguous].mean()),
-        "top_5": vsgraph.metrics.top_k_accuracy(probs[in_set], shown[in_set], k=5),
+        "top_5": vsgraph.judge.metrics.top_k_accuracy(probs[in_set], shown[in_set], k=5),
     }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from vsgraph.wordnet import WordNet
+from vsgraph.meanings.wordnet import WordNet
 
 BATCH = 32
 Array = NDArray[np.float32]

@@ -22,7 +22,7 @@ import vsgraph
 from coco_web_data import CocoWeb, read_coco_web, web_like
 from encode import cache_folder, describe
 from pages import put
-from vsgraph.crawls.record import Crawl
+from vsgraph.crawls.crawl import Crawl
 from vsgraph.encoders import (
     ImageEncoder,
     Lsa,
@@ -32,8 +32,8 @@ from vsgraph.encoders import (
     image_encoder,
     text_encoder,
 )
-from vsgraph.encoders.whole import picture_samples
-from vsgraph.words import clean_text
+from vsgraph.encoders.embed import picture_samples
+from vsgraph.meanings.words import clean_text
 
 Array = NDArray[np.floating]
 IMAGES = {
@@ -164,7 +164,7 @@ def long_pages(texts: Sequence[str], others: int = 12) -> list[str]:
 
 
 def cleaned_table(judge: Judge) -> list[str]:
-    """Judge texts as they are and as ``vsgraph.words.clean_text`` leaves them."""
+    """Judge texts as they are and as ``vsgraph.meanings.words.clean_text`` leaves them."""
     data = judge.data
     meanings = describe(data.wnids)
     cleaned = [clean_text(text) for text in data.texts]

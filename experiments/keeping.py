@@ -14,7 +14,7 @@ from typing import Any
 
 import vsgraph
 from encode import cache_folder
-from vsgraph.writing import plain
+from vsgraph.common.formatting import plain
 
 HERE, PACKAGE = Path(__file__).parent, Path(vsgraph.__file__).parent
 

@@ -14,8 +14,8 @@ from answers import Answer, by_probs, judge, left, left_table, table
 from baselines import propagate_labels, spread_labels
 from trials import TEXTS, Trial, spread
 from vsgraph import Settings
-from vsgraph.evidence import label_quality
-from vsgraph.writing import markdown_table
+from vsgraph.common.formatting import markdown_table
+from vsgraph.result.scores import label_quality
 
 KINDS = TEXTS
 K = 10

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import numpy as np
 
-from vsgraph.noise import noise_rate, wrong_share
+from vsgraph.common.formatting import percent
+from vsgraph.judge.noise import noise_rate, wrong_share
 from vsgraph.runs import Run
-from vsgraph.writing import percent
 
 
 @click.command()

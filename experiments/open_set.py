@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 import vsgraph
 from labels_with_text import PAPER_50, PRINTED
 from trials import TEXTS, Trial, spread
-from vsgraph.metrics import auroc, count_classes, open_set
-from vsgraph.writing import markdown_table
+from vsgraph.common.formatting import markdown_table
+from vsgraph.judge.metrics import auroc, count_classes, open_set
 
 KINDS = TEXTS
 KEPT = 0.5  # of the photos of unknown classes

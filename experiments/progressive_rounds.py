@@ -16,9 +16,9 @@ import vsgraph
 from encode import cache_folder
 from encoders import Judge
 from trials import TEXTS, Trial, spread
-from vsgraph.plot import draw_lines
-from vsgraph.progressive import grow_anchors, label_in_rounds
-from vsgraph.writing import markdown_table
+from vsgraph.common.formatting import markdown_table
+from vsgraph.common.plot import draw_lines
+from vsgraph.method.rounds import grow_anchors, label_in_rounds
 
 KINDS = TEXTS
 ROUNDS = 5

@@ -28,7 +28,7 @@ from keeping import keep
 from pages import put
 from trials import TEXTS, Vectors, draw, load_vectors
 from vsgraph import VSGraphWarning
-from vsgraph.writing import markdown_table
+from vsgraph.common.formatting import markdown_table
 
 EXPERIMENTS = (
     labels_without_text,

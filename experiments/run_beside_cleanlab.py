@@ -17,9 +17,9 @@ from sklearn.metrics import roc_auc_score
 
 from baselines import cleanlab_flags
 from coco_web_data import AMBIGUOUS
-from vsgraph.decisions import Decision
+from vsgraph.common.formatting import markdown_table
+from vsgraph.result.parts import Decision
 from vsgraph.runs import Run
-from vsgraph.writing import markdown_table
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 Array = NDArray[np.floating]

@@ -19,9 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encode import text_vectors
-from vsgraph.meanings import FIRST_SENSE_LEAD, WORD, Meaning, candidate_senses, describe_classes
-from vsgraph.wordnet import WordNet
-from vsgraph.words import TfidfEncoder
+from vsgraph.meanings.senses import (
+    FIRST_SENSE_LEAD,
+    WORD,
+    Meaning,
+    candidate_senses,
+    describe_classes,
+)
+from vsgraph.meanings.wordnet import WordNet
+from vsgraph.meanings.words import TfidfEncoder
 
 TEXTS = 100
 Scores = NDArray[np.floating]
@@ -187,7 +193,7 @@ def main(folder: Path) -> None:
         ]
         print(f"| {name} | {' | '.join(map(str, counts))} |")
     counts = [count_by_default(*cell) for cell in cells]
-    print(f"| **vsgraph.meanings** | {' | '.join(map(str, counts))} |")
+    print(f"| **vsgraph.meanings.senses** | {' | '.join(map(str, counts))} |")
 
 
 if __name__ == "__main__":

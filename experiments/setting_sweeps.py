@@ -8,8 +8,8 @@ import numpy as np
 import vsgraph
 from labels_with_text import PAPER
 from trials import TEXTS, Trial, spread
-from vsgraph.plot import draw_lines
-from vsgraph.writing import markdown_table
+from vsgraph.common.formatting import markdown_table
+from vsgraph.common.plot import draw_lines
 
 KINDS = TEXTS
 MEASURE = "right_likeliest"

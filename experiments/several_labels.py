@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 import vsgraph
 from trials import TEXTS, Trial, spread
-from vsgraph.metrics import count_classes, f1_at_top, macro_map
-from vsgraph.writing import markdown_table
+from vsgraph.common.formatting import markdown_table
+from vsgraph.judge.metrics import count_classes, f1_at_top, macro_map
 
 KINDS = TEXTS
 HEAD = {

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import vsgraph
-from vsgraph.made_up import make_crawl, write_crawl
+from vsgraph.demo.made_up import make_crawl, write_crawl
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src" / "vsgraph").rglob("*.py"))

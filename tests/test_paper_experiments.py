@@ -23,7 +23,7 @@ from measuring import tune_head
 from study import GOOGLE_500
 from training_job import Job
 from vsgraph.cli import main as vsgraph_main
-from vsgraph.metrics import open_set
+from vsgraph.judge.metrics import open_set
 from vsgraph.runs import Run
 from vsgraph.training import Labels, Recipe, web_labels
 from work import XLNET

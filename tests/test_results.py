@@ -45,7 +45,7 @@ def test_a_result_is_made_once_and_again_when_code_or_settings_change(experiment
 
 def test_code_that_an_experiment_imports_counts(experiment, tmp_path):
     before = keeping.code_of(experiment)
-    (tmp_path / "experiment.py").write_text("X = 1\nimport vsgraph.openset\n")
+    (tmp_path / "experiment.py").write_text("X = 1\nimport vsgraph.method.open_set\n")
     package = keeping.code_of(experiment)
     (tmp_path / "experiment.py").write_text("X = 1\nfrom trials import spread\n")
     assert len({before, package, keeping.code_of(experiment)}) == 3

@@ -16,10 +16,10 @@ import vsgraph
 from cost import Plan, tell_cost
 from smoke_trees import small_study
 from study import Study
+from vsgraph.common.files import write_whole
+from vsgraph.common.formatting import markdown_table, number, plain
 from vsgraph.errors import InputError, VSGraphError
-from vsgraph.storage import write_whole
 from vsgraph.training import Start
-from vsgraph.writing import markdown_table, number, plain
 from work import XLNET, Work, n_epochs
 
 FOLDER = click.Path(path_type=Path, file_okay=False)

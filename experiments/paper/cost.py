@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from study import GOOGLE_500, NUS_81_WEB, WEBVISION_1000, Study
-from vsgraph.estimate import REFERENCE_FLOPS, available_memory, estimate, say_span
-from vsgraph.writing import markdown_table
+from vsgraph.common.formatting import markdown_table, say_span
+from vsgraph.method.estimate import REFERENCE_FLOPS, available_memory, estimate
 
 GB = 1e9
 FEATURES, TEXT = 2048, 768  # of ResNet50 and XLNet

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from command import begin, finish, open_work, paper_options
 from noisiest import chosen_classes, class_titles
 from study import GOOGLE_500
-from vsgraph.storage import write_whole
-from vsgraph.writing import markdown_table
+from vsgraph.common.files import write_whole
+from vsgraph.common.formatting import markdown_table
 from work import Work
 
 N_CLASSES, PER_CLASS = 10, 300

@@ -18,10 +18,10 @@ from command import begin, finish, open_work, paper_options
 from noisiest import chosen_classes, class_titles
 from study import GOOGLE_500
 from vsgraph import select_anchors, text_match
-from vsgraph.anchors import Anchors
+from vsgraph.common.files import write_whole
+from vsgraph.common.formatting import markdown_table
 from vsgraph.report.thumbnails import small_jpeg
-from vsgraph.storage import write_whole
-from vsgraph.writing import markdown_table
+from vsgraph.result.parts import Anchors
 from work import Work
 
 N_CLASSES = 3

@@ -14,12 +14,12 @@ import click
 from command import begin, finish, open_work, paper_options
 from measuring import TUNED, How, Points, pretrained_worth
 from study import GOOGLE_500
-from vsgraph.correct import check_inputs
-from vsgraph.plot import draw_lines
+from vsgraph.common.files import write_whole
+from vsgraph.common.formatting import markdown_table
+from vsgraph.common.plot import draw_lines
+from vsgraph.method.correct import check_inputs
+from vsgraph.method.stages import Stages
 from vsgraph.settings import by_full_name
-from vsgraph.stages import Stages
-from vsgraph.storage import write_whole
-from vsgraph.writing import markdown_table
 from work import Work
 
 PAPER = {"pretrained": 72.52, "k = 5, w = 0": 74.30, "tau_f = 0.7, lambda = 0.5": 74.30}

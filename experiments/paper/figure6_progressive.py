@@ -18,16 +18,16 @@ from command import begin, finish, open_work, paper_options
 from measuring import TUNED, How, Points, pretrained_worth
 from study import GOOGLE_500
 from vsgraph import visual_graph
-from vsgraph.blocks import as_floats, do_in_threads
-from vsgraph.correction import Correction
+from vsgraph.common.blocks import as_floats, do_in_threads
+from vsgraph.common.files import write_whole
+from vsgraph.common.formatting import markdown_table
+from vsgraph.common.plot import draw_lines
 from vsgraph.encoders import embed_images, image_encoder
-from vsgraph.fusion import fuse
-from vsgraph.plot import draw_lines
-from vsgraph.progressive import grow_anchors, label_in_rounds
-from vsgraph.sgc import Network
-from vsgraph.storage import write_whole
-from vsgraph.topscores import TopScores
-from vsgraph.writing import markdown_table
+from vsgraph.method.fusion import fuse
+from vsgraph.method.network import Network
+from vsgraph.method.rounds import grow_anchors, label_in_rounds
+from vsgraph.result.correction import Correction
+from vsgraph.result.scores import TopScores
 from work import Work
 
 RESNEXT = "timm:resnext101_32x8d.fb_swsl_ig1b_ft_in1k"  # semi-weakly supervised, 940M images

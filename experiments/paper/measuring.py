@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 
 from cost import HEAD_EPOCHS
-from vsgraph.correction import Correction
-from vsgraph.encoders.checkpoints import Checkpoint, load_weights
-from vsgraph.metrics import average_accuracy
-from vsgraph.storage import write_whole
+from vsgraph.common.files import write_whole
+from vsgraph.encoders.sources.checkpoints import Checkpoint, load_weights
+from vsgraph.judge.metrics import average_accuracy
+from vsgraph.result.correction import Correction
 from vsgraph.training import Labels, Recipe, corrected_labels, judge_model
 from vsgraph.training.batches import cut_batches, epoch_order, label_rows
 from vsgraph.training.losses import class_weights, image_losses, image_weights

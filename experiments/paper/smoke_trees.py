@@ -1,6 +1,6 @@
 """Small made-up trees of the official layouts, and tiny networks, to run an experiment in seconds.
 
-The pictures are the drawings of :mod:`vsgraph.drawings`: words with two meanings.
+The pictures are the drawings of :mod:`vsgraph.demo.drawings`: words with two meanings.
 """
 
 import dataclasses
@@ -14,12 +14,12 @@ import numpy as np
 from PIL import Image
 
 from study import Study
-from vsgraph import drawings
-from vsgraph.drawings import Artist
-from vsgraph.encoders.conversion import quietly
-from vsgraph.made_up import FILLER
+from vsgraph.demo import drawings
+from vsgraph.demo.drawings import Artist
+from vsgraph.demo.made_up import FILLER
+from vsgraph.encoders.runtimes.conversion import quietly
+from vsgraph.meanings.words import clean_text
 from vsgraph.training import Start
-from vsgraph.words import clean_text
 
 SIDE = 32
 PER_CLASS = {"google": 16, "flickr": 6}

@@ -13,10 +13,10 @@ from typing import Any, Self
 
 import click
 
-from vsgraph.correction import Correction
+from vsgraph.common.files import write_whole
 from vsgraph.crawls import Crawl, read_crawl
 from vsgraph.errors import InputError
-from vsgraph.storage import write_whole
+from vsgraph.result.correction import Correction
 from vsgraph.training import Recipe, Start, corrected_labels, train
 
 

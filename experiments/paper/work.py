@@ -13,16 +13,16 @@ import numpy as np
 from study import Study
 from training_job import Job
 from vsgraph import linear_probe
+from vsgraph.common.files import write_whole
 from vsgraph.crawls import Crawl, read_crawl
-from vsgraph.describing import describe_crawl
 from vsgraph.encoders import Embedding, embed_images, embed_texts, image_encoder, text_encoder
-from vsgraph.encoders.checkpoints import Checkpoint
+from vsgraph.encoders.sources.checkpoints import Checkpoint
 from vsgraph.errors import InputError
-from vsgraph.noise import noise_rate
+from vsgraph.judge.noise import noise_rate
+from vsgraph.meanings.crawl_senses import describe_crawl
+from vsgraph.meanings.words import clean_text
 from vsgraph.runs import Choices, Run, run
-from vsgraph.storage import write_whole
 from vsgraph.training import Recipe, Start, Tested, judge_model
-from vsgraph.words import clean_text
 
 XLNET = "xlnet/xlnet-base-cased"
 KINDS = {"p_c": "cnn", "p_g": "gnn", "p_f": "final"}

@@ -1,33 +1,87 @@
-"""Correct the labels of images collected by search query, using the text that came with them."""
+"""Correct the labels of images collected by search query, using the text that came with them.
 
-from vsgraph.anchors import Anchors, select_anchors, smooth_text, text_match
-from vsgraph.comparison import Comparison, compare
-from vsgraph.correct import correct
-from vsgraph.correction import Correction
-from vsgraph.decisions import Decision, Decisions, Rule, decide
-from vsgraph.errors import InputError, MissingExtraError, VSGraphError, VSGraphWarning
-from vsgraph.estimate import Estimate, estimate
-from vsgraph.evaluation import Evaluation, evaluate
-from vsgraph.evidence import Evidence, weigh_evidence
-from vsgraph.explanation import Explanation, Link
-from vsgraph.fusion import fuse, soft_labels
-from vsgraph.graph import adopt_graph, propagation_matrix, visual_graph
-from vsgraph.neighbors import Neighbors, nearest_neighbors
-from vsgraph.openset import far_from_all, text_nearness, typical_match
-from vsgraph.probe import linear_probe
-from vsgraph.progressive import grow_anchors, label_in_rounds
-from vsgraph.settings import Settings
-from vsgraph.sgc import Network, label_by_graph
-from vsgraph.sweep_table import SweepTable
-from vsgraph.sweeping import sweep
-from vsgraph.topscores import TopScores
+Names are imported when they are first used, so that ``import vsgraph`` costs next to nothing.
+"""
 
-__version__ = "0.2.0"
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from vsgraph.common.version import __version__
+
+if TYPE_CHECKING:
+    from vsgraph.crawls.crawl import Crawl
+    from vsgraph.crawls.formats import read_crawl
+    from vsgraph.errors import (
+        InputError,
+        MissingExtraError,
+        TrainingError,
+        VSGraphError,
+        VSGraphWarning,
+    )
+    from vsgraph.exports import export
+    from vsgraph.judge.comparison import Comparison, compare
+    from vsgraph.judge.evaluation import Evaluation, evaluate
+    from vsgraph.judge.sweep import sweep
+    from vsgraph.judge.sweep_table import SweepTable
+    from vsgraph.method.anchors import select_anchors, smooth_text, text_match
+    from vsgraph.method.correct import correct
+    from vsgraph.method.decisions import decide
+    from vsgraph.method.estimate import Estimate, estimate
+    from vsgraph.method.evidence import Evidence, weigh_evidence
+    from vsgraph.method.fusion import fuse, soft_labels
+    from vsgraph.method.graph import adopt_graph, propagation_matrix, visual_graph
+    from vsgraph.method.network import Network, label_by_graph
+    from vsgraph.method.open_set import far_from_all, text_nearness, typical_match
+    from vsgraph.method.probe import linear_probe
+    from vsgraph.method.rounds import grow_anchors, label_in_rounds
+    from vsgraph.neighbors.search import Neighbors, nearest_neighbors
+    from vsgraph.result.correction import Correction
+    from vsgraph.result.explanation import Explanation, Link
+    from vsgraph.result.parts import Anchors, Decision, Decisions, Rule
+    from vsgraph.result.scores import TopScores
+    from vsgraph.runs.result import Run
+    from vsgraph.runs.running import run
+    from vsgraph.runs.steps import Choices
+    from vsgraph.settings import Settings
+
+_HOMES = {
+    "crawls.crawl": "Crawl",
+    "crawls.formats": "read_crawl",
+    "errors": "InputError MissingExtraError TrainingError VSGraphError VSGraphWarning",
+    "exports": "export",
+    "judge.comparison": "Comparison compare",
+    "judge.evaluation": "Evaluation evaluate",
+    "judge.sweep": "sweep",
+    "judge.sweep_table": "SweepTable",
+    "method.anchors": "select_anchors smooth_text text_match",
+    "method.correct": "correct",
+    "method.decisions": "decide",
+    "method.estimate": "Estimate estimate",
+    "method.evidence": "Evidence weigh_evidence",
+    "method.fusion": "fuse soft_labels",
+    "method.graph": "adopt_graph propagation_matrix visual_graph",
+    "method.network": "Network label_by_graph",
+    "method.open_set": "far_from_all text_nearness typical_match",
+    "method.probe": "linear_probe",
+    "method.rounds": "grow_anchors label_in_rounds",
+    "neighbors.search": "Neighbors nearest_neighbors",
+    "result.correction": "Correction",
+    "result.explanation": "Explanation Link",
+    "result.parts": "Anchors Decision Decisions Rule",
+    "result.scores": "TopScores",
+    "runs.result": "Run",
+    "runs.running": "run",
+    "runs.steps": "Choices",
+    "settings": "Settings",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Anchors",
+    "Choices",
     "Comparison",
     "Correction",
+    "Crawl",
     "Decision",
     "Decisions",
     "Estimate",
@@ -40,17 +94,21 @@ __all__ = [
     "Neighbors",
     "Network",
     "Rule",
+    "Run",
     "Settings",
     "SweepTable",
     "TopScores",
+    "TrainingError",
     "VSGraphError",
     "VSGraphWarning",
+    "__version__",
     "adopt_graph",
     "compare",
     "correct",
     "decide",
     "estimate",
     "evaluate",
+    "export",
     "far_from_all",
     "fuse",
     "grow_anchors",
@@ -59,6 +117,8 @@ __all__ = [
     "linear_probe",
     "nearest_neighbors",
     "propagation_matrix",
+    "read_crawl",
+    "run",
     "select_anchors",
     "smooth_text",
     "soft_labels",
@@ -69,3 +129,17 @@ __all__ = [
     "visual_graph",
     "weigh_evidence",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    """Import a public name when it is first used."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'vsgraph' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"vsgraph.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names alone."""
+    return [*__all__, "__version__"]

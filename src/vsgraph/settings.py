@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal, Self, get_args
 
-from vsgraph.checks import check_at_least, check_fraction, check_number, check_one_of
+from vsgraph.common.checks import check_at_least, check_fraction, check_number, check_one_of
 from vsgraph.errors import InputError, is_meant
 
 Form = Literal["released", "printed"]

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import click
 
-from vsgraph.arrays import ArrayFiles, peak_memory
 from vsgraph.cli.group import main
 from vsgraph.cli.options import FILE, SET, read_change
-from vsgraph.estimate import check_room
+from vsgraph.common.files import open_array, refuse_taken
+from vsgraph.common.formatting import decided
+from vsgraph.method.estimate import check_room
+from vsgraph.runs.arrays import ArrayFiles, peak_memory
 from vsgraph.settings import Settings
-from vsgraph.storage import open_array, refuse_taken
-from vsgraph.writing import decided
 
 
 @main.command("correct-arrays")

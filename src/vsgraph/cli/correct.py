@@ -8,11 +8,11 @@ import click
 
 from vsgraph.cli.group import main
 from vsgraph.cli.options import CRAWL, FILE, SET, crawl_options, read_change, reading
+from vsgraph.common.formatting import decided
 from vsgraph.runs import Choices, run
 from vsgraph.runs.folder import STAGES
 from vsgraph.runs.running import preview
 from vsgraph.settings import Settings
-from vsgraph.writing import decided
 
 GIVEN = (
     "image_encoder", "text_encoder", "runtime", "precision", "meanings", "features",

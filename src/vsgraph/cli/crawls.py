@@ -9,12 +9,12 @@ import click
 from vsgraph.cli.group import main
 from vsgraph.cli.options import CRAWL, FOLDER, crawl_options, reading
 from vsgraph.crawls import inspect_crawl, read_crawl
-from vsgraph.describing import describe_crawl
-from vsgraph.estimate import estimate_run
-from vsgraph.meaning_table import by_class, refuse_table, write_meanings
-from vsgraph.meanings import Meaning, doubt
+from vsgraph.meanings.crawl_senses import describe_crawl
+from vsgraph.meanings.senses import Meaning, doubt
+from vsgraph.meanings.table import by_class, refuse_table, write_meanings
+from vsgraph.meanings.wordnet import WordNet
+from vsgraph.method.estimate import estimate_run
 from vsgraph.settings import Settings
-from vsgraph.wordnet import WordNet
 
 
 @main.command("inspect")

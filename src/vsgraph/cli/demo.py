@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from vsgraph.cli.group import main
-from vsgraph.demo import run_demo
-from vsgraph.writing import decided, percent
+from vsgraph.common.formatting import decided, percent
+from vsgraph.demo.run_demo import run_demo
 
 
 @main.command("demo")

@@ -7,9 +7,9 @@ import click
 
 from vsgraph.cli.group import main
 from vsgraph.cli.options import CRAWL, FOLDER, crawl_options, reading
-from vsgraph.correction import Correction
 from vsgraph.crawls import read_crawl
 from vsgraph.exports import FORMATS, cleanlab_bytes, export
+from vsgraph.result.correction import Correction
 from vsgraph.runs import Run
 
 OWN = ("mode", "rejected", "metadata", "shard_images", "shard_bytes", "url", "scores",

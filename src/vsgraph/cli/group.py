@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-import vsgraph
+from vsgraph.common.version import __version__
 from vsgraph.errors import VSGraphError, VSGraphWarning
 
 
@@ -32,6 +32,6 @@ def _tell(message: Warning | str, *_: object, **__: object) -> None:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(vsgraph.__version__, prog_name="vsgraph")
+@click.version_option(__version__, prog_name="vsgraph")
 def main() -> None:
     """Correct the labels of images collected by search query, using the text beside them."""

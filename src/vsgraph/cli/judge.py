@@ -9,13 +9,13 @@ import click
 
 from vsgraph.cli.group import main
 from vsgraph.cli.options import CRAWL, FOLDER, read_change
-from vsgraph.comparison import compare
+from vsgraph.common.files import write_whole
 from vsgraph.errors import InputError
-from vsgraph.evaluation import evaluate
+from vsgraph.judge.comparison import compare
+from vsgraph.judge.evaluation import evaluate
+from vsgraph.judge.sweep import check_measure, sweep
+from vsgraph.judge.sweep_table import SweepTable
 from vsgraph.runs import Run
-from vsgraph.storage import write_whole
-from vsgraph.sweep_table import SweepTable
-from vsgraph.sweeping import check_measure, sweep
 
 TRUTH = click.option(
     "--truth", type=CRAWL, help="Table of paths and true classes; an empty cell: unknown."

@@ -15,16 +15,16 @@ import numpy as np
 
 from vsgraph.cli.group import main
 from vsgraph.cli.options import CRAWL, FOLDER, crawl_options, read_change, reading
+from vsgraph.common.files import write_whole
 from vsgraph.crawls import Crawl, read_crawl
 from vsgraph.encoders import Embedding, embed_images, encode_pictures, image_encoder
-from vsgraph.encoders.checkpoints import Checkpoint, is_checkpoint
+from vsgraph.encoders.sources.checkpoints import Checkpoint, is_checkpoint
 from vsgraph.errors import InputError
-from vsgraph.noise import noise_rate, wrong_share
-from vsgraph.probe import linear_probe
+from vsgraph.judge.noise import noise_rate, wrong_share
+from vsgraph.method.probe import linear_probe
 from vsgraph.runs import Run
-from vsgraph.storage import write_whole
 from vsgraph.training import Recipe, Start, Trained, corrected_labels, judge_model, train
-from vsgraph.training.exporting import export_model
+from vsgraph.training.export_model import export_model
 from vsgraph.training.labels import KINDS
 from vsgraph.training.recipe import PRESETS
 

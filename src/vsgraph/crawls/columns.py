@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
-from vsgraph.crawls.record import Crawl
 from vsgraph.crawls.texts import plain_column
 from vsgraph.errors import InputError
 

@@ -3,15 +3,15 @@
 >>> from vsgraph.encoders import image_encoder, text_encoder, embed_images, embed_texts
 """
 
-from vsgraph.encoders.embedding import Embedding
+from vsgraph.encoders.embed import Embedded, embed_crawl
 from vsgraph.encoders.images import OwnEncoder, encode_pictures, image_encoder
-from vsgraph.encoders.lsa import Lsa
-from vsgraph.encoders.pictures import PictureError, Preparation, read_picture
 from vsgraph.encoders.pipeline import embed_images, embed_texts
 from vsgraph.encoders.protocol import Encoded, ImageEncoder, TextEncoder
+from vsgraph.encoders.sources.lsa import Lsa
 from vsgraph.encoders.store import VectorStore
 from vsgraph.encoders.text import text_encoder
-from vsgraph.encoders.whole import Embedded, embed_crawl
+from vsgraph.encoders.vectors import Embedding
+from vsgraph.pictures.decode import PictureError, Preparation, read_picture
 
 __all__ = [
     "Embedded",

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.blocks import in_threads
-from vsgraph.encoders.architectures import SIZES, Architecture
-from vsgraph.encoders.checkpoints import checkpoint_model, is_checkpoint
-from vsgraph.encoders.hub import timm_model, vision_model
-from vsgraph.encoders.lite import lite_model
-from vsgraph.encoders.models import Model, hash_words
-from vsgraph.encoders.onnx_files import Found, onnx_model
-from vsgraph.encoders.pictures import PictureError, Preparation, decoder, read_picture
+from vsgraph.common.blocks import in_threads
 from vsgraph.encoders.protocol import Encoded, ImageEncoder, Pixels
-from vsgraph.encoders.runtimes import Runner, open_model
+from vsgraph.encoders.runtimes.models import Model, hash_words
+from vsgraph.encoders.runtimes.runners import Runner, open_model
+from vsgraph.encoders.sources.architectures import SIZES, Architecture
+from vsgraph.encoders.sources.checkpoints import checkpoint_model, is_checkpoint
+from vsgraph.encoders.sources.hub import timm_model, vision_model
+from vsgraph.encoders.sources.lite import lite_model
+from vsgraph.encoders.sources.onnx_files import Found, onnx_model
 from vsgraph.errors import InputError, is_meant
+from vsgraph.pictures.decode import PictureError, Preparation, decoder, read_picture
 
 DEFAULT = "lite0"
 BATCH = 16
@@ -43,7 +43,7 @@ def image_encoder(
     size : int, optional
         Side of the pictures, where it should differ from the model's own.
     runtime, precision : str
-        See :func:`vsgraph.encoders.runtimes.open_model`.
+        See :func:`vsgraph.encoders.runtimes.runners.open_model`.
     samples : sequence of uint8 arrays of shape (n, height, width, 3)
         Prepared pictures, for int8 only.
 

@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from vsgraph.blocks import n_threads
-from vsgraph.crawls.record import Crawl
-from vsgraph.encoders.embedding import Embedding
-from vsgraph.encoders.protocol import ImageEncoder, TextEncoder
-from vsgraph.encoders.reading import (
+from vsgraph.common.blocks import n_threads
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.encoders.picture_batches import (
     Loaded,
     Span,
     load_pictures,
@@ -24,7 +22,9 @@ from vsgraph.encoders.reading import (
     references,
     where,
 )
+from vsgraph.encoders.protocol import ImageEncoder, TextEncoder
 from vsgraph.encoders.store import NOTHING, Batch, VectorStore, content_key
+from vsgraph.encoders.vectors import Embedding
 
 IMAGE_BATCH = 64
 TEXT_BATCH = 1024

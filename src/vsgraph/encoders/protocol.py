@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.encoders.pictures import Preparation
+from vsgraph.pictures.decode import Preparation
 
 Vectors = NDArray[np.float32]
 Pixels = NDArray[np.uint8]

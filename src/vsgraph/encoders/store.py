@@ -19,10 +19,10 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from vsgraph.encoders.embedding import FORMAT, KEY, PROBLEMS, Embedding, Problem, file_checksum
+from vsgraph.common.files import RECORD, lock, refuse_file
 from vsgraph.encoders.frames import Frame, FrameLog, full_disk
+from vsgraph.encoders.vectors import FORMAT, KEY, PROBLEMS, Embedding, Problem, file_checksum
 from vsgraph.errors import InputError
-from vsgraph.storage import RECORD, lock, refuse_file
 
 NOTHING = bytes(KEY)  # the key of a row without content
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.blocks import in_threads
-from vsgraph.encoders.hub import find_folder, read_json, weight_files
-from vsgraph.encoders.models import Model, hash_files, hash_words, need, package_folder
+from vsgraph.common.blocks import in_threads
 from vsgraph.encoders.protocol import TextEncoder, Vectors
-from vsgraph.encoders.runtimes import Runner, open_model
+from vsgraph.encoders.runtimes.models import Model, hash_files, hash_words, need, package_folder
+from vsgraph.encoders.runtimes.runners import Runner, open_model
+from vsgraph.encoders.sources.hub import find_folder, read_json, weight_files
 from vsgraph.errors import InputError
 
 DEFAULT = "minilm"
@@ -48,7 +48,7 @@ def text_encoder(
     long_texts : str
         ``truncate`` reads the start of a long text, ``chunk`` up to 8 pieces and averages them.
     runtime, precision : str
-        See :func:`vsgraph.encoders.runtimes.open_model`.
+        See :func:`vsgraph.encoders.runtimes.runners.open_model`.
     samples : sequence of str
         Real texts, for int8 only.
 
@@ -122,7 +122,7 @@ def _text_model(name: str, folder: Path, settings: _TextSettings) -> Model:
 
     def build() -> Any:  # noqa: ANN401
         need("a text encoder", "encoders", "torch", "transformers")
-        from vsgraph.encoders.towers import TextTower
+        from vsgraph.encoders.sources.towers import TextTower
 
         return TextTower(
             _load_text(folder, settings.kind), settings.pooling, _load_dense(settings.dense)
@@ -162,7 +162,7 @@ def _load_dense(folders: Sequence[Path]) -> list[Any]:
         return []
     from safetensors.torch import load_file
 
-    from vsgraph.encoders.towers import dense_layer
+    from vsgraph.encoders.sources.towers import dense_layer
 
     layers = []
     for folder in folders:

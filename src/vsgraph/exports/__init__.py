@@ -4,18 +4,18 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from vsgraph.checks import check_one_of
-from vsgraph.correction import Correction
-from vsgraph.crawls.record import Crawl
+from vsgraph.common.checks import check_one_of
+from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.exports.cleanlab import cleanlab_bytes, to_cleanlab
 from vsgraph.exports.coco import to_coco
 from vsgraph.exports.folders import to_hf, to_imagefolder
 from vsgraph.exports.imglist import to_imglist
-from vsgraph.exports.places import Exported
-from vsgraph.exports.review import to_fiftyone, to_labelstudio
+from vsgraph.exports.review_tools import to_fiftyone, to_labelstudio
 from vsgraph.exports.shards import to_webdataset
 from vsgraph.exports.tables import to_csv, to_parquet, to_soft
+from vsgraph.exports.targets import Exported
+from vsgraph.result.correction import Correction
 
 __all__ = [
     "FORMATS",

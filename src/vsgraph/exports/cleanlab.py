@@ -9,15 +9,15 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, save_npz
 
-from vsgraph.blocks import row_blocks
-from vsgraph.checks import check_one_of
-from vsgraph.correction import Correction
-from vsgraph.crawls.record import Crawl
+from vsgraph.common.blocks import row_blocks
+from vsgraph.common.checks import check_one_of
+from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
-from vsgraph.exports.places import Exported, export_folder
 from vsgraph.exports.rows import Corrected
 from vsgraph.exports.tables import write_names
-from vsgraph.topscores import TopScores
+from vsgraph.exports.targets import Exported, export_folder
+from vsgraph.result.correction import Correction
+from vsgraph.result.scores import TopScores
 
 GB = 10**9
 NO_NEIGHBOR = 1.0

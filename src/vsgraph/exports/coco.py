@@ -6,11 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-from vsgraph.correction import Correction
-from vsgraph.crawls.record import Crawl
-from vsgraph.exports.pictures import Picture, pictures
-from vsgraph.exports.places import Exported, export_file
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.exports.placement import Picture, pictures
 from vsgraph.exports.rows import Corrected
+from vsgraph.exports.targets import Exported, export_file
+from vsgraph.result.correction import Correction
 
 _START = '{"info": {"description": "labels corrected by vsgraph"}'
 

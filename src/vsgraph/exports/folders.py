@@ -9,14 +9,14 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.checks import check_one_of
-from vsgraph.correction import Correction
-from vsgraph.crawls.record import Crawl
+from vsgraph.common.checks import check_one_of
+from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.exports.names import file_name, folder_names, name_key, numbered_name, repeated
-from vsgraph.exports.pictures import Mode, Picture, check_mode, pictures
-from vsgraph.exports.places import Exported, export_folder
+from vsgraph.exports.placement import Mode, Picture, check_mode, pictures
 from vsgraph.exports.rows import Corrected
+from vsgraph.exports.targets import Exported, export_folder
+from vsgraph.result.correction import Correction
 
 REJECTED = "_rejected"
 

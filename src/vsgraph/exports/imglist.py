@@ -7,12 +7,12 @@ import pyarrow.compute as pc
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from vsgraph.blocks import row_blocks
-from vsgraph.correction import Correction
-from vsgraph.crawls.record import Crawl
-from vsgraph.exports.places import Exported, export_folder
+from vsgraph.common.blocks import row_blocks
+from vsgraph.crawls.crawl import Crawl
 from vsgraph.exports.rows import Corrected
 from vsgraph.exports.tables import write_names
+from vsgraph.exports.targets import Exported, export_folder
+from vsgraph.result.correction import Correction
 
 
 def to_imglist(

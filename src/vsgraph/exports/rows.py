@@ -10,12 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from vsgraph.blocks import row_blocks
-from vsgraph.checks import name_rows
-from vsgraph.correction import Correction
-from vsgraph.crawls.record import Crawl
-from vsgraph.decisions import Decision, Rule
+from vsgraph.common.blocks import row_blocks
+from vsgraph.common.checks import name_rows
+from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
+from vsgraph.result.correction import Correction
+from vsgraph.result.parts import Decision, Rule
 
 ROWS = 4096
 DIGITS = 6

@@ -6,14 +6,14 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-from vsgraph.checks import check_at_least
-from vsgraph.correction import Correction
-from vsgraph.crawls.record import Crawl
+from vsgraph.common.checks import check_at_least
+from vsgraph.crawls.crawl import Crawl
 from vsgraph.exports.names import one_line
-from vsgraph.exports.pictures import Picture, pictures
-from vsgraph.exports.places import Exported, export_folder
+from vsgraph.exports.placement import Picture, pictures
 from vsgraph.exports.rows import Corrected
 from vsgraph.exports.tables import write_names
+from vsgraph.exports.targets import Exported, export_folder
+from vsgraph.result.correction import Correction
 
 GB = 10**9
 

@@ -8,12 +8,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from vsgraph.correction import Correction
-from vsgraph.crawls.record import Crawl
+from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.exports.names import one_line
-from vsgraph.exports.places import Exported, export_file, export_folder
 from vsgraph.exports.rows import Corrected
+from vsgraph.exports.targets import Exported, export_file, export_folder
+from vsgraph.result.correction import Correction
 
 JOINT = "|"
 MADE_BY = {b"vsgraph": b"export"}

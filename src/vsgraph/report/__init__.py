@@ -4,6 +4,6 @@ Titles, tags and names of classes come from the web. Every value is escaped by t
 pages forbid scripts but their own, and pictures are decoded and written anew.
 """
 
-from vsgraph.report.writing import write_report
+from vsgraph.report.write import write_report
 
 __all__ = ["write_report"]

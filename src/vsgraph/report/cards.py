@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from vsgraph.correction import Correction
-from vsgraph.crawls.record import Crawl
-from vsgraph.decisions import Decision
+from vsgraph.crawls.crawl import Crawl
 from vsgraph.report.tallies import Rows
+from vsgraph.result.correction import Correction
+from vsgraph.result.parts import Decision
 
 LONGEST_TEXT = 160
 LONGEST_NAME = 80

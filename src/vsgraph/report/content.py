@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.correction import Correction
-from vsgraph.crawls.record import Crawl
-from vsgraph.meanings import Meaning
-from vsgraph.report.senses import find_groups, spread
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.meanings.senses import Meaning
+from vsgraph.meanings.wordnet import WordNet
+from vsgraph.report.groups import find_groups, spread
 from vsgraph.report.tallies import Labels, Rows, Tally
 from vsgraph.report.typical import Nearest, SenseFinder, typical_words, words_of
-from vsgraph.wordnet import WordNet
+from vsgraph.result.correction import Correction
 
 MOST_PAGES = 1000
 BACKGROUND = 400

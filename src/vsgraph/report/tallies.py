@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from vsgraph.blocks import row_blocks
-from vsgraph.correction import Correction
-from vsgraph.decisions import Decision
+from vsgraph.common.blocks import row_blocks
+from vsgraph.result.correction import Correction
+from vsgraph.result.parts import Decision
 
 Rows = NDArray[np.intp]
 

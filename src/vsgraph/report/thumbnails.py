@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from vsgraph.blocks import in_threads
-from vsgraph.crawls.pictures import MOST_PIXELS
-from vsgraph.crawls.record import Crawl
-from vsgraph.report.senses import spread
+from vsgraph.common.blocks import in_threads
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.pictures.decode import MOST_PIXELS
+from vsgraph.report.groups import spread
 from vsgraph.report.tallies import Rows
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF")

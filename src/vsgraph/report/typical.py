@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from vsgraph.errors import InputError
-from vsgraph.meanings import candidate_senses
-from vsgraph.wordnet import Synset, WordNet
-from vsgraph.words import clean_text
+from vsgraph.meanings.senses import candidate_senses
+from vsgraph.meanings.wordnet import Synset, WordNet
+from vsgraph.meanings.words import clean_text
 
 MOST_WORDS = 6
 SHORTEST = 3

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import vsgraph
+from vsgraph.common.files import lock, replaced_folder, write_whole
+from vsgraph.common.version import __version__
 from vsgraph.errors import InputError
-from vsgraph.storage import lock, replaced_folder, write_whole
 
 RECORD = "run.json"
 FORMAT = "vsgraph-run-1"
@@ -125,7 +125,7 @@ class RunFolder:
         import scipy
 
         versions = {
-            "vsgraph": vsgraph.__version__,
+            "vsgraph": __version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
             "scipy": scipy.__version__,

@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from vsgraph.correction import Correction
+from vsgraph.common.files import open_array
 from vsgraph.crawls import Crawl, load_crawl
-from vsgraph.crawls.pictures import image_name
-from vsgraph.crawls.truths import tell_others, with_truth
+from vsgraph.crawls.picture_check import image_name
+from vsgraph.crawls.truth_table import tell_others, with_truth
 from vsgraph.encoders import Embedding
 from vsgraph.errors import InputError
 from vsgraph.exports import Exported, export
-from vsgraph.meaning_table import read_meanings
-from vsgraph.meanings import Meaning
+from vsgraph.meanings.senses import Meaning
+from vsgraph.meanings.table import read_meanings
 from vsgraph.report import write_report
+from vsgraph.result.correction import Correction
+from vsgraph.result.scores import TopScores
 from vsgraph.runs.folder import RunFolder
 from vsgraph.settings import Settings
-from vsgraph.storage import open_array
-from vsgraph.topscores import TopScores
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from vsgraph.crawls import Crawl, read_crawl
-from vsgraph.crawls.inspecting import text_coverage
-from vsgraph.encoders.checkpoints import Checkpoint
+from vsgraph.crawls.inspection import text_coverage
+from vsgraph.encoders.sources.checkpoints import Checkpoint
 from vsgraph.errors import InputError
-from vsgraph.estimate import Estimate, check_room, estimate_run
+from vsgraph.method.estimate import Estimate, check_room, estimate_run
 from vsgraph.runs.folder import RECORD, STAGES, RunFolder
 from vsgraph.runs.result import Run
 from vsgraph.runs.steps import Choices, Runner, Tell

@@ -8,23 +8,23 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vsgraph.correct import correct
+from vsgraph.common.files import open_array, replaced_folder
 from vsgraph.crawls import Crawl, crawl_digest, save_crawl
-from vsgraph.describing import describe_crawl
 from vsgraph.encoders import embed_images, embed_texts
-from vsgraph.encoders.checkpoints import is_checkpoint
-from vsgraph.encoders.whole import open_image_encoder, open_text_encoder
+from vsgraph.encoders.embed import open_image_encoder, open_text_encoder
+from vsgraph.encoders.sources.checkpoints import is_checkpoint
 from vsgraph.errors import InputError
-from vsgraph.graph import adopt_graph
-from vsgraph.meaning_table import read_meanings, write_meanings
-from vsgraph.meanings import Meaning
-from vsgraph.neighbors import Neighbors, nearest_neighbors
-from vsgraph.probe import linear_probe
+from vsgraph.meanings.crawl_senses import describe_crawl
+from vsgraph.meanings.senses import Meaning
+from vsgraph.meanings.table import read_meanings, write_meanings
+from vsgraph.method.correct import correct
+from vsgraph.method.graph import adopt_graph
+from vsgraph.method.probe import linear_probe
+from vsgraph.neighbors.search import Neighbors, nearest_neighbors
+from vsgraph.result.scores import TopScores
 from vsgraph.runs.folder import RunFolder, key_of
 from vsgraph.runs.result import Run
 from vsgraph.settings import Settings
-from vsgraph.storage import open_array, replaced_folder
-from vsgraph.topscores import TopScores
 
 GRAPH_SETTINGS = ("n_neighbors", "neighbor_search", "neighbor_recall")
 FEW = 20  # images; a probe learns nothing from fewer

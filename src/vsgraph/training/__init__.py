@@ -3,10 +3,10 @@
 >>> from vsgraph.training import Recipe, train
 """
 
+from vsgraph.training.fit import Trained, train
 from vsgraph.training.labels import Labels, corrected_labels, web_labels
+from vsgraph.training.model_scores import Tested, judge_model
 from vsgraph.training.recipe import Recipe, Start
-from vsgraph.training.testing import Tested, judge_model
-from vsgraph.training.training import Trained, train
 
 __all__ = [
     "Labels",

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from vsgraph.blocks import n_threads
-from vsgraph.crawls.record import Crawl
-from vsgraph.encoders.pictures import Fitting, PictureError, Pixels, read_picture
+from vsgraph.common.blocks import n_threads
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.pictures.decode import Fitting, PictureError, Pixels, read_picture
 from vsgraph.training.crops import RandomCrop
 
 AHEAD = 3  # batches

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from vsgraph.encoders.pictures import Pixels, resize
+from vsgraph.pictures.decode import Pixels, resize
 
 RATIOS = (3 / 4, 4 / 3)  # of width to height
 

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from vsgraph.blocks import row_blocks
-from vsgraph.checks import check_one_of
-from vsgraph.correction import Correction
-from vsgraph.crawls.record import Crawl
+from vsgraph.common.blocks import row_blocks
+from vsgraph.common.checks import check_one_of
+from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
+from vsgraph.result.correction import Correction
 
 Kind = Literal["final", "gnn", "cnn", "web", "decided"]
 KINDS: tuple[str, ...] = get_args(Kind)

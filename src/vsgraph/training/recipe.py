@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self
 
-from vsgraph.checks import check_at_least, check_fraction, check_number, check_one_of
+from vsgraph.common.checks import check_at_least, check_fraction, check_number, check_one_of
 from vsgraph.errors import InputError, is_meant
 
 

@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from vsgraph.crawls.pictures import image_name
-from vsgraph.crawls.record import Crawl
-from vsgraph.encoders.checkpoints import WEIGHTS, Checkpoint
-from vsgraph.encoders.reading import quiet_decoders
+from vsgraph.common.formatting import say_span
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.crawls.picture_check import image_name
+from vsgraph.encoders.picture_batches import quiet_decoders
+from vsgraph.encoders.sources.checkpoints import WEIGHTS, Checkpoint
 from vsgraph.errors import TrainingError
-from vsgraph.estimate import say_span
 from vsgraph.training.batches import (
     Batch,
     Crops,
@@ -26,13 +26,13 @@ from vsgraph.training.batches import (
     label_rows,
     read_batches,
 )
-from vsgraph.training.keeping import LAST, Place, keep, write_weights
+from vsgraph.training.co_teaching import easiest, kept_share
 from vsgraph.training.learner import Learner
+from vsgraph.training.log import Book
 from vsgraph.training.losses import image_weights
 from vsgraph.training.processes import Processes
 from vsgraph.training.recipe import Recipe
-from vsgraph.training.selecting import easiest, kept_share
-from vsgraph.training.telling import Book
+from vsgraph.training.resume_file import LAST, Place, keep, write_weights
 from vsgraph.training.validation import Validation
 
 SAVE_SECONDS = 600

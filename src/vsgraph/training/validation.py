@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vsgraph.crawls.record import Crawl
-from vsgraph.encoders.checkpoints import Checkpoint
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.encoders.sources.checkpoints import Checkpoint
 from vsgraph.training.batches import read_batches
+from vsgraph.training.model_scores import judge_scores
 from vsgraph.training.processes import Processes
-from vsgraph.training.testing import judge_scores
 
 BATCH = 64
 

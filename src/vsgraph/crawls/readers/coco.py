@@ -1,0 +1,155 @@
+"""COCO captions as a crawl: the label is a query word in a caption, the truth marked by people.
+
+Real photos, real words with several meanings: an open benchmark of semantic noise.
+"""
+
+import json
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from vsgraph.crawls.columns import Gathered, in_blocks, table_of
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.crawls.problems import Problems
+from vsgraph.errors import InputError
+
+FIELDS = ("title", "description")
+
+
+def read_coco(
+    path: Path,
+    *,
+    queries: Path | None = None,
+    images: Path | None = None,
+    several_labels: bool = False,
+    random_state: int = 0,
+    problems: Problems,
+) -> Crawl:
+    """Read official ``captions_*.json``, and the truth from ``instances_*.json`` beside it.
+
+    Parameters
+    ----------
+    path : Path
+        The captions file, or a folder that holds it (or its ``annotations``).
+    queries : Path, optional
+        JSON: class name to ``{"query": pattern, "wnid": id}``, or to the pattern alone. By default
+        the names of COCO's classes are the queries.
+    images : Path, optional
+        The folder of photos; by default ``train2017`` and the like beside the annotations.
+    several_labels : bool
+        Every query that hits the first caption is a web label, instead of one drawn at random.
+    random_state : int
+        For the draw where several queries hit.
+    problems : Problems
+        Where to say what is wrong.
+
+    Returns
+    -------
+    crawl : Crawl
+        `title` is the first caption, `description` the others; the truth is the marked classes.
+    """
+    captions_file = find_captions(path)
+    part = captions_file.stem.removeprefix("captions_")
+    captions = _load(captions_file)
+    instances_file = captions_file.with_name(f"instances_{part}.json")
+    if queries is None and not instances_file.exists():
+        raise InputError(f"{instances_file} is not there, so give the queries (--queries)")
+    instances = _load(instances_file) if instances_file.exists() else None
+    names = {e["id"]: e["name"] for e in instances["categories"]} if instances else {}
+    patterns, wnids = _queries(queries, list(names.values()))
+    texts = _texts(captions)
+    marked: dict[int, set[str]] = defaultdict(set)
+    for mark in instances["annotations"] if instances else ():
+        marked[mark["image_id"]].add(names[mark["category_id"]])
+    folder, root = _image_folder(captions_file, part, images)
+    draw = np.random.default_rng(random_state)
+    rows = []
+    for image in sorted(captions["images"], key=lambda entry: entry["id"]):
+        title, *others = texts.get(image["id"]) or [""]
+        hits = [name for name, pattern in patterns.items() if pattern.search(title)]
+        if hits:
+            rows.append({
+                "image": folder + Path(image["file_name"]).name,
+                "web_labels": hits if several_labels else hits[int(draw.integers(len(hits)))],
+                "title": title, "description": " ".join(others),
+                "truth": sorted(marked[image["id"]] & set(patterns)),
+            })  # fmt: skip
+    types = {
+        "image": pa.string(),
+        "web_labels": pa.list_(pa.string()) if several_labels else pa.string(),
+        "title": pa.string(), "description": pa.string(),
+        **({"truth": pa.list_(pa.string())} if instances else {}),
+    }  # fmt: skip
+    gathered = Gathered(problems, FIELDS)
+    for block in in_blocks(rows):
+        gathered.add(table_of(block, types))
+    return gathered.crawl(f"COCO captions ({part})", root, classes=list(patterns), wnids=wnids)
+
+
+def find_captions(path: Path) -> Path:
+    """Return the captions file meant by a path."""
+    if path.is_file():
+        return path
+    found = sorted([*path.glob("captions_*.json"), *path.glob("annotations/captions_*.json")])
+    if not found:
+        raise InputError(f"{path} holds no captions_*.json")
+    if len(found) > 1:
+        listed = ", ".join(file.name for file in found)
+        raise InputError(f"{path} holds {listed}; give the path of one")
+    return found[0]
+
+
+def _load(path: Path) -> dict[str, Any]:
+    """Return a COCO file."""
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{path} is no JSON: {error}") from error
+    if not isinstance(content, dict) or "annotations" not in content:
+        raise InputError(f"{path} is no COCO file: it has no annotations")
+    return content
+
+
+def _queries(
+    path: Path | None, categories: list[str]
+) -> tuple[dict[str, re.Pattern[str]], list[str | None]]:
+    """Return the query of each class as a pattern of whole words, and wnids where given."""
+    if path is None:
+        entries: dict[str, Any] = {name: f"{re.escape(name)}s?" for name in categories}
+    else:
+        try:
+            entries = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} cannot be read as JSON: {error}") from error
+    patterns, wnids = {}, []
+    for name, entry in entries.items():
+        query = entry if isinstance(entry, str) else entry["query"]
+        try:
+            patterns[name] = re.compile(rf"\b(?:{query})\b", re.IGNORECASE)
+        except re.error as error:
+            raise InputError(f"{path}: the query of {name!r} is no pattern: {error}") from error
+        wnids.append(None if isinstance(entry, str) else entry.get("wnid"))
+    return patterns, wnids
+
+
+def _texts(captions: dict[str, Any]) -> dict[int, list[str]]:
+    """Return the captions of each photo, in the order of their ids."""
+    texts: dict[int, list[str]] = defaultdict(list)
+    for entry in sorted(captions["annotations"], key=lambda entry: entry["id"]):
+        texts[entry["image_id"]].append(" ".join(entry["caption"].split()))
+    return texts
+
+
+def _image_folder(captions: Path, part: str, images: Path | None) -> tuple[str, Path]:
+    """Return the folder of the photos below the root, and the root."""
+    if images is not None:
+        return "", images
+    root = captions.parent.parent if captions.parent.name == "annotations" else captions.parent
+    folder = next((f for f in (part, "images", f"images/{part}") if (root / f).is_dir()), part)
+    return f"{folder}/", root

@@ -1,0 +1,1 @@
+"""The made-up crawl, and the whole job run on it."""

@@ -1,0 +1,223 @@
+"""Models in the form a runtime wants, made once and kept under the weights' fingerprint."""
+
+import contextlib
+import io
+import logging
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vsgraph.encoders.runtimes.models import Arrays, Model, cache_folder, need
+from vsgraph.errors import InputError, VSGraphError
+
+AGREE = 0.9999
+FORM = "1"  # raised when the same weights would be converted differently
+
+
+class ConversionError(InputError):
+    """A network that a runtime cannot take, or computes differently."""
+
+
+def import_openvino() -> Any:  # noqa: ANN401
+    """Import OpenVINO without the part that reports its use to its makers."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    import openvino
+
+    return openvino
+
+
+def converted(model: Model, form: str) -> Path:
+    """Return the file of a model as ``openvino`` or ``onnx``, converted if it is not there yet."""
+    if model.onnx_file is not None:
+        return model.onnx_file
+    make = {"openvino": _to_openvino, "onnx": _onnx_in}[form]
+    name = {"openvino": "model.xml", "onnx": "model.onnx"}[form]
+    folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-{form}-{FORM}"
+
+    def convert(new: Path) -> None:
+        try:
+            with quietly():
+                make(model, new)
+        except Exception as error:  # converters raise anything
+            if isinstance(error, VSGraphError):
+                raise
+            raise ConversionError(f"{model.name} cannot be converted to {form}: {error}") from error
+
+    return _keep(folder, convert) / name
+
+
+def _keep(folder: Path, make: Callable[[Path], None]) -> Path:
+    """Fill a folder once; it appears whole, also when two processes make it at the same time."""
+    if folder.exists():
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    except OSError as error:
+        raise InputError(
+            f"{folder.parent} cannot be written ({error}); set XDG_CACHE_HOME to a folder that can"
+        ) from error
+    try:
+        make(scratch)
+        with contextlib.suppress(OSError):  # another process was faster
+            scratch.rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return folder
+
+
+def _built(model: Model) -> Any:  # noqa: ANN401
+    """Build the torch module that is converted."""
+    need(f"converting {model.name} (once)", "encoders", "torch")
+    if model.build is None:
+        raise InputError(f"{model.name} has no network to convert")
+    return model.build().eval()
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Keep converters from talking."""
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        warnings.simplefilter("ignore")
+        before = logging.root.manager.disable
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(before)
+
+
+def _to_openvino(model: Model, folder: Path) -> None:
+    """Trace the module and save it, weights in fp32; refuse it if it computes something else."""
+    ov = import_openvino()
+    import torch
+
+    module = _built(model)
+    example = tuple(torch.from_numpy(array) for array in model.example())
+    with torch.inference_mode():
+        network = ov.convert_model(module, example_input=example)
+        network.reshape({i: _free_shape(array) for i, array in enumerate(model.example())})
+        ov.save_model(network, folder / "model.xml", compress_to_fp16=False)
+        others = _other_inputs(model)
+        expected = module(*(torch.from_numpy(array) for array in others))
+    first = (expected[0] if isinstance(expected, tuple) else expected).numpy()
+    found = ov.Core().compile_model(network, "CPU")(list(others))[0]
+    if _mean_cosine(first, found) < AGREE:
+        raise ConversionError(f"{model.name} computes something else in OpenVINO than in torch")
+
+
+def _other_inputs(model: Model) -> Arrays:
+    """Return inputs of another length than the example, to see that it is not built in."""
+    random = np.random.default_rng(0)
+    return tuple(
+        random.integers(0, 256, (3, *array.shape[1:]), np.uint8)
+        if array.ndim > 2
+        else np.full((3, array.shape[1] - 3), array[0, 0])
+        for array in model.example()
+    )
+
+
+def _free_shape(array: NDArray[Any]) -> list[int]:
+    """Leave the length of a batch open, and the length of a text."""
+    return [-1, *(array.shape[1:] if array.ndim > 2 else [-1] * (array.ndim - 1))]
+
+
+def _onnx_in(model: Model, folder: Path) -> None:
+    """Export the module into a folder."""
+    to_onnx(model, folder / "model.onnx")
+
+
+def to_onnx(model: Model, path: Path) -> None:
+    """Export the module as an ONNX file."""
+    need(f"exporting {model.name} to ONNX (once)", "onnx", "onnx", "onnxscript")
+    import torch
+
+    example = tuple(torch.from_numpy(array) for array in model.example())
+    free = [
+        dict.fromkeys(range(1 if array.ndim > 2 else array.ndim), torch.export.Dim.DYNAMIC)
+        for array in model.example()
+    ]
+    with torch.inference_mode():
+        torch.onnx.export(
+            _built(model), example, str(path), dynamo=True, verbose=False,
+            input_names=list(model.input_names), output_names=list(model.output_names),
+            dynamic_shapes=free, external_data=False,
+        )  # fmt: skip
+
+
+def int8_model(model: Model, path: Path, samples: Sequence[Arrays], least: float) -> Path:
+    """Return the model in int8, its ranges set by half of the samples, checked by all of them.
+
+    The first samples it is given decide; it is kept, so a crawl that grows does not change it.
+    Later ones, of the same crawl or another, check it again.
+    """
+    folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-int8-{FORM}"
+
+    def refuse_others(small: Path, instead: str) -> None:
+        agree = _agreement(path, small, samples)
+        if agree < least:
+            raise InputError(
+                f"int8 features of {model.name} have a mean cosine of {agree:.3f} to fp32, less "
+                f"than {least}; {instead}"
+            )
+
+    def make(new: Path) -> None:
+        _quantize(path, samples[::2], new)
+        refuse_others(new / "model.xml", "use precision fp32")
+
+    if folder.exists():
+        if samples:
+            other = f"its ranges were set by others: remove {folder} to set them by these"
+            refuse_others(folder / "model.xml", f"{other}, or use precision fp32")
+        return folder / "model.xml"
+    if len(samples) < 2:
+        raise InputError(
+            f"int8 of {model.name} needs real samples to set its ranges: give pictures or texts"
+        )
+    need("int8", "int8", "nncf", "openvino")
+    return _keep(folder, make) / "model.xml"
+
+
+def _quantize(path: Path, samples: Sequence[Arrays], folder: Path) -> None:
+    """Write an int8 model."""
+    ov = import_openvino()
+    os.environ.setdefault("NNCF_CI", "1")  # no reports of its use
+    with quietly():
+        import nncf
+
+        nncf.set_log_level(40)
+        network = ov.Core().read_model(path)
+        is_text = len(network.inputs) > 1
+        kind = nncf.ModelType.TRANSFORMER if is_text else None
+        small = nncf.quantize(
+            network, nncf.Dataset([list(one) if is_text else one[0] for one in samples]),
+            model_type=kind, preset=nncf.QuantizationPreset.MIXED, subset_size=len(samples),
+            fast_bias_correction=True,
+        )  # fmt: skip
+        ov.save_model(small, folder / "model.xml", compress_to_fp16=False)
+
+
+def _agreement(path: Path, small: Path, samples: Sequence[Arrays]) -> float:
+    """Return the mean cosine of the first output's rows of two forms of a model."""
+    core = import_openvino().Core()
+    whole, reduced = (core.compile_model(core.read_model(one), "CPU") for one in (path, small))
+    pairs = [(whole(list(one))[0], reduced(list(one))[0]) for one in samples]
+    return _mean_cosine(*(np.concatenate([pair[i] for pair in pairs]) for i in (0, 1)))
+
+
+def _mean_cosine(one: NDArray[Any], other: NDArray[Any]) -> float:
+    a, b = (array.reshape(len(array), -1).astype(np.float64) for array in (one, other))
+    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return float(((a * b).sum(axis=1) / np.maximum(lengths, 1e-12)).mean())

@@ -1,0 +1,82 @@
+"""What a network is made of, without its weights: enough to build it again."""
+
+import dataclasses
+from typing import Any
+
+from vsgraph.pictures.decode import Preparation
+
+SIZES = {"lite0": (1.0, 1.0, 224), "lite1": (1.0, 1.1, 240), "lite2": (1.1, 1.2, 260)}
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, in 0..1
+POOLED = {
+    "resnet", "regnet", "convnext", "convnextv2", "efficientnet", "mobilenet_v1", "mobilenet_v2",
+    "swin", "swinv2", "siglip", "siglip_vision_model", "siglip2", "siglip2_vision_model",
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Architecture:
+    """A network before its classifier, and how pictures are prepared for it.
+
+    Attributes
+    ----------
+    network : str
+        ``lite0``, ``lite1``, ``lite2``, ``timm:NAME``, or ``transformers``.
+    height, width : int
+        Size of its pictures.
+    crop : float, optional
+        See :class:`~vsgraph.encoders.Preparation`.
+    mean, std : sequence of float
+        What is taken off the values of pixels, and what they are divided by.
+    scale : float
+        What the bytes of pixels are multiplied by before that.
+    take : str
+        Where the features are in what it returns.
+    config : dict, optional
+        The configuration of a transformers model.
+
+    Examples
+    --------
+    >>> Architecture(network="lite0", height=224, width=224).preparation.describe()
+    'squeeze 224x224'
+    """
+
+    network: str
+    height: int
+    width: int
+    crop: float | None = None
+    mean: tuple[float, ...] = MEAN
+    std: tuple[float, ...] = STD
+    scale: float = 1 / 255
+    take: str = "tensor"
+    config: dict[str, Any] | None = None
+
+    @property
+    def preparation(self) -> Preparation:
+        """How a picture becomes pixels."""
+        return Preparation(self.height, self.width, self.crop)
+
+
+def lite_architecture(name: str, size: int | None = None) -> Architecture:
+    """Return EfficientNet-Lite0, 1 or 2."""
+    side = size or SIZES[name][2]
+    return Architecture(network=name, height=side, width=side)
+
+
+def resnet50_architecture(size: int | None = None) -> Architecture:
+    """Return the paper's network: ResNet50, strides in the 3 x 3 convolutions."""
+    side = size or 224
+    return Architecture(
+        network="transformers", height=side, width=side, crop=0.875, take="pooler_output",
+        config={"model_type": "resnet"},
+    )  # fmt: skip
+
+
+def feature_place(kind: str) -> str:
+    """Return where a kind of transformers model has its features.
+
+    >>> feature_place("resnet"), feature_place("vit"), feature_place("clip")
+    ('pooler_output', 'first token', 'image_embeds')
+    """
+    if kind in {"clip", "clip_vision_model"}:
+        return "image_embeds"
+    return "pooler_output" if kind in POOLED else "first token"

@@ -1,0 +1,138 @@
+"""Trained classifiers on disk: weights as safetensors, what they are as JSON."""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from vsgraph.common.files import RECORD, whole_file, write_whole
+from vsgraph.encoders.runtimes.models import Model, hash_files, need
+from vsgraph.encoders.sources.architectures import Architecture
+from vsgraph.errors import InputError
+
+KIND = "vsgraph-model-1"
+WEIGHTS = "model.safetensors"
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """What a trained classifier is.
+
+    Attributes
+    ----------
+    architecture : Architecture
+        Its network.
+    class_names : tuple of str
+        What its outputs mean.
+    several : bool
+        Whether each class has a probability by itself (sigmoid), or all together (softmax).
+    """
+
+    architecture: Architecture
+    class_names: tuple[str, ...]
+    several: bool = False
+
+    def save(self, folder: Path) -> None:
+        """Write what it is; the weights are written by :func:`save_weights`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        values = {"format": KIND, **dataclasses.asdict(self)}
+        write_whole(folder / RECORD, json.dumps(values, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what :meth:`save` wrote."""
+        try:
+            values = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+            made = values["architecture"] if values["format"] == KIND else {}
+            made |= {name: tuple(made[name]) for name in ("mean", "std")}
+            return cls(Architecture(**made), tuple(values["class_names"]), values["several"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{folder} holds no trained model: its {RECORD} is missing or not in the format "
+                f"{KIND}"
+            ) from error
+
+    def build(self, folder: Path) -> Any:  # noqa: ANN401
+        """Return the classifier with its weights, as a torch module."""
+        need("a trained model", "encoders", "safetensors", "torch")
+        from vsgraph.encoders.sources.networks import Classifier, build_body
+
+        weights = load_weights(folder / WEIGHTS)
+        try:
+            n_classes, n_dims = weights["head.weight"].shape
+        except (KeyError, ValueError) as error:
+            raise InputError(f"{folder / WEIGHTS} are no weights of a trained model") from error
+        if n_classes != len(self.class_names):
+            raise InputError(
+                f"{folder} names {len(self.class_names)} classes, its network has {n_classes}"
+            )
+        network = Classifier(build_body(self.architecture), n_dims, n_classes)
+        try:
+            network.load_state_dict(weights)
+        except RuntimeError as error:
+            raise InputError(f"{folder / WEIGHTS} do not fit {folder / RECORD}: {error}") from error
+        return network
+
+    def refuse_other_classes(self, class_names: Sequence[str], where: str) -> None:
+        """Refuse to be used for other classes, naming those that differ."""
+        if tuple(class_names) == self.class_names:
+            return
+        missing = [name for name in class_names if name not in self.class_names]
+        extra = [name for name in self.class_names if name not in class_names]
+        told = [
+            f"{what} {', '.join(map(repr, names[:3]))}{' ...' * (len(names) > 3)}"
+            for what, names in (("it lacks", missing), ("it has in addition", extra))
+            if names
+        ]
+        raise InputError(
+            f"the model was trained on other classes than {where}: "
+            f"{'; '.join(told) or 'the same ones in another order'}"
+        )
+
+
+def save_weights(path: Path, state: Mapping[str, Any], **facts: str) -> None:
+    """Write tensors to a file that appears whole or not at all."""
+    from safetensors.torch import save_file
+
+    with whole_file(path) as unfinished:
+        save_file({key: value.contiguous() for key, value in state.items()}, unfinished, facts)
+
+
+def load_weights(path: Path) -> dict[str, Any]:
+    """Read tensors."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Return whether a folder holds a trained model."""
+    return (folder / RECORD).exists() and (folder / WEIGHTS).exists()
+
+
+def checkpoint_model(folder: Path) -> tuple[Model, Checkpoint]:
+    """Return a trained model as the runtimes see it, and what it is."""
+    kept = Checkpoint.load(folder)
+    side = kept.architecture
+
+    def build() -> Any:  # noqa: ANN401
+        from vsgraph.encoders.sources.networks import Scored
+
+        return Scored(kept.build(folder), several=kept.several).eval()
+
+    model = Model(
+        name=folder.resolve().name,
+        fingerprint=hash_files([folder / WEIGHTS, folder / RECORD], "checkpoint"),
+        example=lambda: (np.zeros((2, side.height, side.width, 3), np.uint8),),
+        input_names=("pixels",),
+        output_names=("features", "probs"),
+        build=build,
+    )
+    return model, kept

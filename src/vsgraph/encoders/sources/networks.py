@@ -1,0 +1,76 @@
+"""Networks in torch, built from their architecture; imported only where torch is needed."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vsgraph.encoders.sources.architectures import SIZES, Architecture
+from vsgraph.encoders.sources.lite_network import Lite
+from vsgraph.encoders.sources.towers import tower
+
+
+class Classifier(nn.Module):
+    """A network and a linear classifier on it: pixels in, features and logits out."""
+
+    def __init__(self, body: nn.Module, n_dims: int, n_classes: int) -> None:
+        super().__init__()
+        self.body = body
+        self.head = nn.Linear(n_dims, n_classes)
+
+    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """Return features and logits."""
+        features = self.body(pixels)
+        return features, self.head(features)
+
+
+class Scored(nn.Module):
+    """A classifier that gives probabilities: features and probabilities out."""
+
+    def __init__(self, network: nn.Module, *, several: bool) -> None:
+        super().__init__()
+        self.network = network
+        self.several = several
+
+    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """Return features, and a probability a class: each by itself, or of all together."""
+        features, logits = self.network(pixels)
+        return features, logits.sigmoid() if self.several else logits.softmax(1)
+
+
+def build_body(architecture: Architecture) -> nn.Module:
+    """Return a network with random weights."""
+    name = architecture.network
+    if name in SIZES:
+        return Lite(*SIZES[name][:2])
+    if name.startswith("timm:"):
+        from vsgraph.encoders.sources.hub import timm_network
+
+        return tower(architecture, timm_network(name.removeprefix("timm:"), pretrained=False))
+    return tower(architecture, _transformers_network(dict(architecture.config or {})))
+
+
+def _transformers_network(config: dict[str, Any]) -> Any:  # noqa: ANN401
+    """Return the image part of a transformers model with random weights."""
+    import transformers
+
+    kind = config.pop("model_type")
+    made = transformers.AutoConfig.for_model(kind, **config)
+    if kind in {"clip", "clip_vision_model"}:
+        seen = made.vision_config if kind == "clip" else made
+        return transformers.CLIPVisionModelWithProjection(seen)
+    if kind.startswith("siglip"):
+        name = "Siglip2VisionModel" if kind.startswith("siglip2") else "SiglipVisionModel"
+        return getattr(transformers, name)(getattr(made, "vision_config", made))
+    return transformers.AutoModel.from_config(made)
+
+
+def n_features(body: nn.Module, architecture: Architecture) -> int:
+    """Return how many features a network gives."""
+    blank = torch.zeros((1, architecture.height, architecture.width, 3), dtype=torch.uint8)
+    before = body.training
+    body.eval()
+    with torch.inference_mode():
+        found = body(blank)
+    body.train(before)
+    return int(found.shape[1])

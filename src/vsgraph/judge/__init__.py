@@ -1,0 +1,1 @@
+"""How good labels are: measures, evaluations, comparisons, sweeps."""

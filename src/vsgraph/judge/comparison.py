@@ -1,0 +1,191 @@
+"""How two corrections of the same crawl differ, and which is right where they do."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binomtest
+
+from vsgraph.common.checks import check_truth, check_vector
+from vsgraph.common.formatting import markdown_table, number, percent, plain
+from vsgraph.errors import InputError
+from vsgraph.judge.counts import Truth, per_class
+from vsgraph.judge.judged import all_right, label_matrix
+from vsgraph.result.correction import Correction
+from vsgraph.result.parts import Decision
+
+NAMES = tuple(decision.name.lower() for decision in Decision)
+N_SHOWN = 10
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Comparison:
+    """How two corrections of the same crawl differ; print it, or read its fields.
+
+    Attributes
+    ----------
+    n_images, n_differ : int
+        All, and those whose final labels differ.
+    flows : int array of shape (3, 3)
+        Images by the decision of the first (rows) and of the second (columns): keep, relabel,
+        reject.
+    per_class : list of dict
+        Classes in the order of how many images they gain or lose: `class`, `first` and `second`
+        (images with that label), `lost` and `gained` from the first to the second.
+    right : dict of str to float
+        Where the truth is known: images that both, only the first, only the second or neither
+        labels rightly (`both`, `first`, `second`, `neither`), and `chance`: how likely a difference
+        of only-first and only-second at least as large would be if neither were better. Otherwise
+        empty.
+
+    Examples
+    --------
+    >>> import vsgraph
+    >>> texts = np.tile(np.eye(2), (4, 1))
+    >>> made = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 4,
+    ...                        settings=vsgraph.Settings(n_neighbors=2, anchors_per_class=2))
+    >>> compare(made, made).n_differ
+    0
+    """
+
+    n_images: int
+    n_differ: int
+    flows: NDArray[np.intp]
+    per_class: list[dict[str, Any]]
+    right: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, for JSON."""
+        flows = {
+            first: dict(zip(NAMES, row.tolist(), strict=True))
+            for first, row in zip(NAMES, self.flows, strict=True)
+        }
+        return plain(dataclasses.asdict(self) | {"flows": flows})
+
+    def __str__(self) -> str:
+        differ = percent(self.n_differ / self.n_images)
+        moved = [
+            f"{NAMES[a]} -> {NAMES[b]} {self.flows[a, b]}"
+            for a, b in zip(*np.nonzero(self.flows), strict=True)
+            if a != b
+        ]
+        lines = [
+            f"{self.n_differ} of {self.n_images} images have other labels ({differ})",
+            "decisions that changed: " + (", ".join(moved) or "none"),
+        ]
+        most = [row for row in self.per_class[:5] if row["lost"] + row["gained"]]
+        if most:
+            told = [f"{row['class']} -{row['lost']} +{row['gained']}" for row in most]
+            lines.append("classes that differ most: " + ", ".join(told))
+        if self.right:
+            lines.append(
+                f"right: both {self.right['both']}, only the first {self.right['first']}, only "
+                f"the second {self.right['second']}, neither {self.right['neither']} (by chance: "
+                f"p = {number(self.right['chance'], '.2g')})"
+            )
+        return "\n".join(lines)
+
+    def to_markdown(self) -> str:
+        """Return a page: the summary, the flows, the classes that differ most."""
+        flows = [[name, *row] for name, row in zip(NAMES, self.flows.tolist(), strict=True)]
+        rows = [list(row.values()) for row in self.per_class[:N_SHOWN]]
+        parts = [
+            "\n".join(f"- {line}" for line in str(self).splitlines()),
+            "## Decisions: first (rows), second (columns)",
+            markdown_table(["", *NAMES], flows),
+            "## Classes that differ most",
+            markdown_table(["class", "first", "second", "lost", "gained"], rows),
+        ]
+        return "\n\n".join(parts) + "\n"
+
+
+def compare(
+    first: Correction,
+    second: Correction,
+    truth: Truth | None = None,
+    *,
+    known: ArrayLike | None = None,
+) -> Comparison:
+    """Compare two corrections of the same crawl.
+
+    Parameters
+    ----------
+    first, second : Correction
+        Of the same images, classes and web labels.
+    truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes), optional
+        What each image shows, as in :func:`evaluate`. A rejected image is right if it shows none of
+        the classes.
+    known : bool array of shape (n_images,), optional
+        Images whose truth is known; all by default.
+
+    Returns
+    -------
+    comparison : Comparison
+        Print it, or read its fields.
+
+    Examples
+    --------
+    >>> import vsgraph
+    >>> texts = np.tile(np.eye(2), (4, 1))
+    >>> plan = vsgraph.Settings(n_neighbors=2, anchors_per_class=2)
+    >>> few = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 4, settings=plan)
+    >>> print(compare(few, few, [0, 1] * 4))
+    0 of 8 images have other labels (0.0%)
+    decisions that changed: none
+    right: both 8, only the first 0, only the second 0, neither 0 (by chance: p = 1)
+    """
+    _refuse_others(first, second)
+    n_classes = len(first.class_names)
+    before, after = (label_matrix(made.final_labels, n_classes) for made in (first, second))
+    lost, gained = ((a - a * b) for a, b in ((before, after), (after, before)))
+    differ = np.asarray((lost + gained).sum(axis=1)) > 0
+    flows = np.zeros((len(Decision), len(Decision)), np.intp)
+    np.add.at(flows, (first.decisions, second.decisions), 1)
+    counts = [per_class(table).astype(int) for table in (before, after, lost, gained)]
+    order = np.argsort(-(counts[2] + counts[3]), kind="stable")
+    keys = ("first", "second", "lost", "gained")
+    table = [
+        {"class": first.class_names[c]}
+        | {key: int(count[c]) for key, count in zip(keys, counts, strict=True)}
+        for c in order
+    ]
+    right: dict[str, float] = {}
+    if truth is not None:
+        right = _who_is_right(first, second, truth, known)
+    return Comparison(len(first), int(differ.sum()), flows, table, right)
+
+
+def _refuse_others(first: Correction, second: Correction) -> None:
+    """Refuse corrections of different crawls."""
+    if first.class_names != second.class_names:
+        raise InputError("first and second must have the same classes in the same order")
+    if not np.array_equal(first.web_labels, second.web_labels):
+        raise InputError("first and second must have the same images with the same web labels")
+
+
+def _who_is_right(
+    first: Correction, second: Correction, truth: Truth, known: ArrayLike | None
+) -> dict[str, float]:
+    """Count the images that either labels rightly."""
+    n_images, n_classes = first.final_probs.shape
+    shown = check_truth("truth", truth, n_rows=n_images, n_classes=n_classes)
+    judged = np.ones(n_images, bool)
+    if known is not None:
+        judged = check_vector("known", known, length=n_images, dtype=bool)
+    nothing = np.diff(shown.indptr) == 0
+    a, b = (
+        (
+            all_right(label_matrix(made.final_labels, n_classes), shown)
+            | (nothing & (np.asarray(made.decisions) == Decision.REJECT))
+        )[judged]
+        for made in (first, second)
+    )
+    only = [int((a & ~b).sum()), int((b & ~a).sum())]
+    return {
+        "both": int((a & b).sum()),
+        "first": only[0],
+        "second": only[1],
+        "neither": int((~a & ~b).sum()),
+        "chance": float(binomtest(only[0], sum(only)).pvalue) if sum(only) else 1.0,
+    }

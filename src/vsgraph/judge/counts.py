@@ -1,0 +1,175 @@
+"""Labels counted by class, and scores read by blocks: what every measure starts from."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from vsgraph.common.blocks import as_floats, row_blocks
+from vsgraph.common.checks import Floats, check_matrix, check_truth
+from vsgraph.errors import InputError
+from vsgraph.result.scores import TopScores
+
+Truth: TypeAlias = ArrayLike | csr_array
+AnyScores: TypeAlias = ArrayLike | TopScores
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ClassCounts:
+    """How often each class was true, was given, and both; every F1 follows from it.
+
+    A class that was never given has precision zero, one that is nowhere true recall zero, and each
+    F1 is zero where both are.
+
+    Attributes
+    ----------
+    n_true, n_given, n_right : float array of shape (n_classes,)
+        Images that show the class; that were given it; both.
+
+    Examples
+    --------
+    >>> counts = count_classes([[True, False], [True, True]], [0, 1])
+    >>> counts.precision.tolist(), counts.recall.tolist()
+    ([0.5, 1.0], [1.0, 1.0])
+    >>> round(counts.c_f1, 3), round(counts.macro_f1, 3), round(counts.o_f1, 3)
+    (0.857, 0.833, 0.8)
+    """
+
+    n_true: Floats
+    n_given: Floats
+    n_right: Floats
+
+    @property
+    def precision(self) -> Floats:
+        """Of the images given a class, the share that shows it, by class."""
+        return _ratio(self.n_right, self.n_given)
+
+    @property
+    def recall(self) -> Floats:
+        """Of the images that show a class, the share that was given it, by class."""
+        return _ratio(self.n_right, self.n_true)
+
+    @property
+    def f1(self) -> Floats:
+        """Harmonic mean of precision and recall, by class."""
+        return _ratio(2 * self.n_right, self.n_given + self.n_true)
+
+    @property
+    def c_p(self) -> float:
+        """Mean of the classes' precision (C-P)."""
+        return float(self.precision.mean())
+
+    @property
+    def c_r(self) -> float:
+        """Mean of the classes' recall (C-R)."""
+        return float(self.recall.mean())
+
+    @property
+    def c_f1(self) -> float:
+        """Harmonic mean of C-P and C-R: the paper's C-F1."""
+        return harmonic_mean(self.c_p, self.c_r)
+
+    @property
+    def macro_f1(self) -> float:
+        """Mean of the classes' F1, which others call macro F1; not the paper's C-F1."""
+        return float(self.f1.mean())
+
+    @property
+    def o_p(self) -> float:
+        """Of all labels given, the share that is right (O-P)."""
+        return float(_ratio(self.n_right.sum(), self.n_given.sum()))
+
+    @property
+    def o_r(self) -> float:
+        """Of all true labels, the share that was given (O-R)."""
+        return float(_ratio(self.n_right.sum(), self.n_true.sum()))
+
+    @property
+    def o_f1(self) -> float:
+        """Harmonic mean of O-P and O-R (O-F1)."""
+        return harmonic_mean(self.o_p, self.o_r)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the seven summary numbers by name."""
+        names = ("c_p", "c_r", "c_f1", "macro_f1", "o_p", "o_r", "o_f1")
+        return {name: getattr(self, name) for name in names}
+
+
+def harmonic_mean(first: float, second: float) -> float:
+    """Return ``2 a b / (a + b)``; zero where both are.
+
+    >>> harmonic_mean(0.5, 1.0), harmonic_mean(0.0, 0.0)
+    (0.6666666666666666, 0.0)
+    """
+    return 2 * first * second / (first + second) if first + second > 0 else 0.0
+
+
+def count_classes(given: ArrayLike | csr_array, truth: Truth) -> ClassCounts:
+    """Count true, given and right labels by class.
+
+    Parameters
+    ----------
+    given : bool matrix of shape (n_images, n_classes)
+        The labels to judge, dense or sparse.
+    truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
+        What each image shows.
+
+    Returns
+    -------
+    counts : ClassCounts
+        With precision, recall and every F1.
+
+    Examples
+    --------
+    >>> count_classes([[True, False], [False, False]], [0, -1]).n_right.tolist()
+    [1.0, 0.0]
+    """
+    if np.ndim(given) != 2:
+        raise InputError(f"given must be a 2-d table of booleans, got {np.ndim(given)} dimensions")
+    n_rows, n_classes = given.shape if isinstance(given, csr_array) else np.shape(given)
+    labels = check_truth("given", given, n_rows=n_rows, n_classes=n_classes)
+    shown = check_truth("truth", truth, n_rows=n_rows, n_classes=n_classes)
+    return ClassCounts(*(per_class(table) for table in (shown, labels, shown * labels)))
+
+
+def check_judged(scores: AnyScores, truth: Truth) -> tuple[Floats | TopScores, csr_array]:
+    """Return scores that are read by rows, and the truth that belongs to them.
+
+    >>> check_judged([[0.2, 0.8]], [1])[1].shape
+    (1, 2)
+    """
+    table: Floats | TopScores
+    if isinstance(scores, TopScores):
+        table = scores
+    else:
+        table = check_matrix("scores", scores, keep_half=True)
+    n_rows, n_classes = table.shape
+    return table, check_truth("truth", truth, n_rows=n_rows, n_classes=n_classes)
+
+
+def score_blocks(table: Floats | TopScores) -> Iterator[tuple[slice, Floats]]:
+    """Yield dense blocks of scores and where they lie.
+
+    >>> [(rows, block.shape) for rows, block in score_blocks(np.eye(2))]
+    [(slice(0, 2, None), (2, 2))]
+    """
+    for rows in row_blocks(len(table), row_bytes=16 * table.shape[1]):
+        yield rows, as_floats(np.asarray(table[rows]))
+
+
+def per_class(table: csr_array) -> Floats:
+    """Return the sum of every column.
+
+    >>> per_class(csr_array([[1, 0], [1, 1]])).tolist()
+    [2.0, 1.0]
+    """
+    return np.asarray(table.sum(axis=0), np.float64)
+
+
+def _ratio(part: Any, whole: Any) -> Floats:  # noqa: ANN401
+    """Divide, zero where there is nothing to divide by."""
+    bottom = np.asarray(whole, np.float64)
+    return np.divide(part, bottom, out=np.zeros_like(bottom), where=bottom > 0)

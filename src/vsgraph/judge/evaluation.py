@@ -1,0 +1,258 @@
+"""How good a correction is, where the truth is known."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from vsgraph.common.checks import check_truth, check_vector
+from vsgraph.common.formatting import markdown_table, number, percent, plain
+from vsgraph.errors import InputError
+from vsgraph.judge.counts import ClassCounts, Truth, per_class
+from vsgraph.judge.judged import Case
+from vsgraph.judge.ranking import Calibration, auroc, calibration, precision_at
+from vsgraph.result.correction import Correction
+from vsgraph.result.parts import Decision
+
+KEPT = (0.5, 0.7, 0.9)
+NONE, REJECTED = "(none of them)", "(rejected)"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A correction judged by the truth; print it, or read its fields.
+
+    A label is right if the image shows its class. An image is right if it has labels and all of
+    them are; where nothing else is said, so is a rejected image that shows none of the classes.
+
+    Attributes
+    ----------
+    n_images, n_judged, n_in_set : int
+        All; those whose truth is known; of them, those that show at least one class.
+    counts : dict of str to int
+        Images kept, relabeled and rejected, among those judged.
+    accuracy : dict of str to dict of str to float
+        Share of right images `before` and `after`, and of right `likeliest` classes, among `all`,
+        `not rejected` and `in set` (where a rejected image is not right).
+    noise : dict of str to float
+        Web labels that were wrong, and how many of them were found (their label taken away):
+        `wrong`, `flagged`, `found`, `missed`, `precision`, `recall`.
+    rejected, relabeled : dict of str to float
+        Images, and how many of them rightly (`right`, `share`): rejected if they show none of the
+        classes, relabeled if the new labels are right.
+    auroc : dict of str to float
+        `confidence`: it tells right from wrong final labels. `web label`: its score tells right
+        from wrong web labels.
+    precision_at : dict of float to float
+        Share of right images among the most confident ones, by the share kept of those that were
+        not rejected.
+    calibration : Calibration
+        Confidence against right images, among those not rejected.
+    before, after : ClassCounts
+        Labels by class: true, given, right.
+    several : dict of str to dict of str to float
+        With several labels an image: C-F1, O-F1, mAP and whole sets right before and after;
+        otherwise empty.
+    confusion : csr_array of shape (n_classes + 1, n_classes + 1)
+        Images by what they show (last row: none of the classes) and what they were given (last
+        column: rejected). An image that shows several classes counts in parts.
+    class_names : tuple of str
+        Names of the classes.
+
+    Examples
+    --------
+    >>> import vsgraph
+    >>> texts = np.tile(np.eye(2), (4, 1))
+    >>> made = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 3 + [1, 1],
+    ...                        settings=vsgraph.Settings(n_neighbors=2, anchors_per_class=2))
+    >>> evaluate(made, [0, 1] * 4).accuracy["all"]["before"]
+    0.875
+    """
+
+    n_images: int
+    n_judged: int
+    n_in_set: int
+    counts: dict[str, int]
+    accuracy: dict[str, dict[str, float]]
+    noise: dict[str, float]
+    rejected: dict[str, float]
+    relabeled: dict[str, float]
+    auroc: dict[str, float]
+    precision_at: dict[float, float]
+    calibration: Calibration
+    before: ClassCounts
+    after: ClassCounts
+    several: dict[str, dict[str, float]]
+    confusion: csr_array
+    class_names: tuple[str, ...]
+
+    def per_class(self) -> list[dict[str, Any]]:
+        """Return a row a class: images that show it, precision and recall before and after."""
+        columns = {
+            "shown": self.before.n_true,
+            "web": self.before.n_given,
+            "final": self.after.n_given,
+            "precision_before": self.before.precision,
+            "precision_after": self.after.precision,
+            "recall_before": self.before.recall,
+            "recall_after": self.after.recall,
+        }
+        return [
+            {"class": name} | {key: plain(column[c]) for key, column in columns.items()}
+            for c, name in enumerate(self.class_names)
+        ]
+
+    def confusions(self, n_shown: int = 10) -> list[tuple[str, str, float]]:
+        """Return the largest confusions: what images show, what they were given, how many."""
+        table = self.confusion.tocoo()
+        off = (table.row != table.col) & (table.data > 0)
+        rows, columns, counts = table.row[off], table.col[off], table.data[off]
+        largest = np.lexsort((columns, rows, -counts))[:n_shown]
+        shown, given = (*self.class_names, NONE), (*self.class_names, REJECTED)
+        return [(shown[rows[i]], given[columns[i]], float(counts[i])) for i in largest]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, for JSON; None where there is no number."""
+        found = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name not in {"calibration", "before", "after", "confusion", "class_names"}
+        }
+        found["precision_at"] = {str(share): value for share, value in self.precision_at.items()}
+        found["calibration_error"] = self.calibration.error
+        found["calibration"] = self.calibration.to_rows()
+        found["labels"] = {"before": self.before.to_dict(), "after": self.after.to_dict()}
+        found["per_class"] = self.per_class()
+        keys = ("shows", "given", "images")
+        found["confusions"] = [dict(zip(keys, row, strict=True)) for row in self.confusions(50)]
+        return plain(found)
+
+    def __str__(self) -> str:
+        noise, counts = self.noise, self.counts
+        lines = [
+            f"{self.n_judged} images judged of {self.n_images}, {self.n_in_set} show at least one "
+            f"class: kept {counts['keep']}, relabeled {counts['relabel']}, "
+            f"rejected {counts['reject']}"
+        ]
+        for group, shares in self.accuracy.items():
+            before, after = (percent(shares[when]) for when in ("before", "after"))
+            lines.append(
+                f"right, {group + ':':<15} {before} before, {after} after"
+                f" (likeliest class: {percent(shares['likeliest'])})"
+            )
+        lines += [
+            f"wrong web labels: {noise['wrong']:g}; found {noise['found']:g} "
+            f"({percent(noise['recall'])}), {percent(noise['precision'])} of those taken away "
+            "were wrong",
+            f"new labels right: {percent(self.relabeled['share'])}; "
+            f"rejected rightly: {percent(self.rejected['share'])}",
+            "right among the most confident: "
+            + ", ".join(f"{share:.0%} kept {percent(p)}" for share, p in self.precision_at.items()),
+            f"AUROC of confidence {number(self.auroc['confidence'])}, of the web label's score "
+            f"{number(self.auroc['web label'])}; calibration error "
+            f"{number(self.calibration.error)}",
+        ]
+        lines += [
+            f"{when}: "
+            + ", ".join(f"{name} {number(100 * value, '.1f')}" for name, value in scores.items())
+            for when, scores in self.several.items()
+        ]
+        return "\n".join(lines)
+
+    def to_markdown(self) -> str:
+        """Return a page: the summary, the classes, the largest confusions, the reliability."""
+        groups = [
+            [group, *(percent(shares[when]) for when in ("before", "after", "likeliest"))]
+            for group, shares in self.accuracy.items()
+        ]
+        classes = [
+            [row["class"], *(f"{row[k]:g}" for k in ("shown", "web", "final"))]
+            + [percent(row[k]) for k in list(row)[4:]]
+            for row in self.per_class()
+        ]
+        bins = [
+            [f"{b['from']:.2f} to {b['to']:.2f}", b["images"]]
+            + [number(b[key]) for key in ("confidence", "right")]
+            for b in self.calibration.to_rows()
+        ]
+        parts = [
+            "\n".join(f"- {line}" for line in str(self).splitlines()),
+            "## Right",
+            markdown_table(["images", "before", "after", "likeliest class"], groups),
+            "## By class",
+            markdown_table(
+                [
+                    *("class", "shown by", "web label of", "final label of", "precision before"),
+                    *("precision after", "recall before", "recall after"),
+                ],
+                classes,
+            ),
+            "## Largest confusions",
+            markdown_table(
+                ["shows", "was given", "images"],
+                [[a, b, f"{n:.1f}"] for a, b, n in self.confusions()],
+            ),
+            "## Reliability",
+            markdown_table(["confidence", "images", "mean confidence", "right"], bins),
+        ]
+        return "\n\n".join(parts) + "\n"
+
+
+def evaluate(correction: Correction, truth: Truth, *, known: ArrayLike | None = None) -> Evaluation:
+    """Judge a correction by what the images really show.
+
+    Parameters
+    ----------
+    correction : Correction
+        Of any shape of labels.
+    truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
+        The class of each image, -1 for none of them; or all classes that each image shows, dense or
+        sparse, a row of False for none of them.
+    known : bool array of shape (n_images,), optional
+        Images whose truth is known; only they are judged. All by default.
+
+    Returns
+    -------
+    evaluation : Evaluation
+        Print it, or read its fields.
+
+    Examples
+    --------
+    >>> import vsgraph
+    >>> texts = np.tile(np.eye(2), (4, 1))
+    >>> made = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 3 + [1, 1],
+    ...                        settings=vsgraph.Settings(n_neighbors=2, anchors_per_class=2))
+    >>> judged = evaluate(made, [0, 1] * 4)
+    >>> judged.noise["found"], judged.accuracy["all"]["after"]
+    (1.0, 1.0)
+    """
+    n_images, n_classes = correction.final_probs.shape
+    shown = check_truth("truth", truth, n_rows=n_images, n_classes=n_classes)
+    rows = np.arange(n_images)
+    if known is not None:
+        rows = np.flatnonzero(check_vector("known", known, length=n_images, dtype=bool))
+    if not len(rows):
+        raise InputError("known must be True for at least one image, but is so for none")
+    case = Case(correction, shown, rows)
+    counts = [per_class(table) for table in (case.shown, case.web, case.final)]
+    confidence, right = case.confidence()
+    return Evaluation(
+        n_images=n_images,
+        n_judged=len(rows),
+        n_in_set=int(case.in_set.sum()),
+        counts={d.name.lower(): int((case.decisions == d).sum()) for d in Decision},
+        accuracy=case.accuracy(),
+        noise=case.noise(),
+        rejected=case.rejections(),
+        relabeled=case.relabelings(),
+        auroc={"confidence": auroc(confidence, right), "web label": case.web_auroc()},
+        precision_at={share: precision_at(confidence, right, kept=share) for share in KEPT},
+        calibration=calibration(confidence, right),
+        before=ClassCounts(counts[0], counts[1], per_class(case.web * case.shown)),
+        after=ClassCounts(counts[0], counts[2], per_class(case.final * case.shown)),
+        several=case.several() if correction.web_labels.ndim == 2 else {},
+        confusion=case.confusion(),
+        class_names=correction.class_names,
+    )

@@ -1,0 +1,237 @@
+"""The paper's measures: top-k accuracy, F1 of several labels an image, open-set precision.
+
+Scores are an array of shape (n_images, n_classes), mapped or not, or :class:`TopScores`; they are
+read in blocks. The truth is either a class number an image, -1 for one of none of the classes, or a
+boolean matrix, dense or sparse, of all the classes that an image shows. docs/metrics.md has the
+formulas and says what each number answers.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from vsgraph.common.blocks import as_floats, row_blocks
+from vsgraph.common.checks import (
+    Floats,
+    check_at_least,
+    check_fraction,
+    check_number,
+    check_one_of,
+)
+from vsgraph.errors import InputError
+from vsgraph.judge.counts import (
+    AnyScores,
+    ClassCounts,
+    Truth,
+    check_judged,
+    count_classes,
+    harmonic_mean,
+    per_class,
+    score_blocks,
+)
+from vsgraph.judge.ranking import (
+    Calibration,
+    auroc,
+    average_precisions,
+    calibration,
+    macro_map,
+    micro_map,
+    precision_at,
+)
+from vsgraph.result.scores import TopScores
+
+Reading = Literal["highest", "every"]
+READINGS: tuple[str, ...] = get_args(Reading)
+THRESHOLD = 0.2  # the paper's, for images of none of the classes
+TOP = 3  # the paper's K
+
+__all__ = [
+    "Accuracy",
+    "Calibration",
+    "ClassCounts",
+    "accuracy",
+    "auroc",
+    "average_accuracy",
+    "average_precisions",
+    "calibration",
+    "count_classes",
+    "f1_at_top",
+    "harmonic_mean",
+    "macro_map",
+    "micro_map",
+    "open_set",
+    "precision_at",
+    "top_k_accuracy",
+]
+
+
+class Accuracy(NamedTuple):
+    """Share of images with the true class as the likeliest, and among the five likeliest.
+
+    >>> average_accuracy(Accuracy(0.5, 0.75), Accuracy(0.5, 1.0))
+    0.6875
+    """
+
+    top_1: float
+    top_5: float
+
+
+def top_k_accuracy(scores: AnyScores, truth: Truth, *, k: int = 1) -> float:
+    """Return the share of images whose true class is among their `k` highest scores.
+
+    Parameters
+    ----------
+    scores : array or TopScores of shape (n_images, n_classes)
+        Ties go to the class with the lower number.
+    truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
+        Images of none of the classes are left out; of several true classes, one among the `k`
+        suffices.
+    k : int
+        One and five in the paper.
+
+    Returns
+    -------
+    share : float
+        NaN if no image shows any class.
+
+    Examples
+    --------
+    >>> top_k_accuracy([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]], [2, 0])
+    0.5
+    >>> top_k_accuracy([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]], [2, 0], k=2)
+    1.0
+    """
+    table, shown = check_judged(scores, truth)
+    best = _top_classes(table, k)
+    hits = sum(int(_shows(shown[rows], top).any(axis=1).sum()) for rows, top in best)
+    n_shown = int((np.diff(shown.indptr) > 0).sum())
+    return hits / n_shown if n_shown else np.nan
+
+
+def accuracy(scores: AnyScores, truth: Truth) -> Accuracy:
+    """Return top-1 and top-5 accuracy.
+
+    >>> accuracy(np.eye(6), [0, 1, 2, 3, 4, 0])
+    Accuracy(top_1=0.8333333333333334, top_5=1.0)
+    """
+    return Accuracy(top_k_accuracy(scores, truth, k=1), top_k_accuracy(scores, truth, k=5))
+
+
+def average_accuracy(*sets: tuple[float, float]) -> float:
+    """Return the mean of the top-1 and top-5 accuracies of several sets.
+
+    The paper's hyperparameter figure shows it, over the validation sets of WebVision and ImageNet.
+
+    >>> round(average_accuracy((68.14, 84.46), (63.16, 81.45)), 2)
+    74.3
+    """
+    if not sets or any(len(pair) != 2 for pair in sets):
+        raise InputError("average_accuracy takes a pair (top-1, top-5) for each set")
+    return float(np.mean(sets))
+
+
+def f1_at_top(scores: AnyScores, truth: Truth, *, k: int = TOP) -> ClassCounts:
+    """Give every image its `k` likeliest classes and count (C-F1 and O-F1 of NUS-81-Web).
+
+    Parameters
+    ----------
+    scores : array or TopScores of shape (n_images, n_classes)
+        Ties go to the class with the lower number.
+    truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
+        What each image shows; one that shows nothing counts against precision.
+    k : int
+        Three in the paper.
+
+    Returns
+    -------
+    counts : ClassCounts
+        With `c_f1`, `o_f1` and the rest.
+
+    Examples
+    --------
+    >>> f1_at_top([[0.9, 0.5, 0.1], [0.1, 0.8, 0.7]], [[1, 0, 0], [0, 1, 1]], k=2).o_f1
+    0.8571428571428571
+    """
+    table, shown = check_judged(scores, truth)
+    given = np.zeros(shown.shape[1])
+    right = np.zeros(shown.shape[1])
+    for rows, top in _top_classes(table, k):
+        hit = _shows(shown[rows], top)
+        given += np.bincount(top.ravel(), minlength=len(given))
+        right += np.bincount(top.ravel(), weights=hit.ravel(), minlength=len(given))
+    return ClassCounts(per_class(shown), given, right)
+
+
+def open_set(
+    scores: AnyScores, truth: Truth, *, reading: Reading, threshold: float = THRESHOLD
+) -> ClassCounts:
+    """Count labels given beyond a threshold, among images of known and of unknown classes.
+
+    The paper says that an image is "classified into the predicted category" if its confidence is
+    beyond 0.2. Its table fits the reading 'every' better: see docs/metrics.md.
+
+    Parameters
+    ----------
+    scores : array or TopScores of shape (n_images, n_classes)
+        Scores for the known classes.
+    truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
+        -1, or a row of False, for images of none of the known classes.
+    reading : {'highest', 'every'}
+        Give the likeliest class if its score is beyond the threshold, or every class whose is.
+    threshold : float
+        0.2 in the paper.
+
+    Returns
+    -------
+    counts : ClassCounts
+        With `c_p`, `c_r` and `c_f1`.
+
+    Examples
+    --------
+    >>> scores, truth = [[0.6, 0.3], [0.1, 0.15], [0.5, 0.1]], [1, 1, -1]
+    >>> open_set(scores, truth, reading="highest").n_right.tolist()
+    [0.0, 0.0]
+    >>> open_set(scores, truth, reading="every").n_right.tolist()
+    [0.0, 1.0]
+    """
+    check_one_of("reading", reading, READINGS)
+    check_fraction("threshold", threshold)
+    table, shown = check_judged(scores, truth)
+    given, right = np.zeros(shown.shape[1]), np.zeros(shown.shape[1])
+    for rows, block in score_blocks(table):
+        passed = block > threshold
+        if reading == "highest":
+            passed &= np.arange(block.shape[1]) == block.argmax(axis=1)[:, None]
+        given += passed.sum(axis=0)
+        right += per_class(csr_array(passed) * shown[rows])
+    return ClassCounts(per_class(shown), given, right)
+
+
+def _top_classes(
+    table: Floats | TopScores, k: int
+) -> Iterator[tuple[slice, NDArray[np.integer[Any]]]]:
+    """Yield the classes of the k highest scores, ties by class, a block of rows at a time."""
+    check_at_least("k", check_number("k", k, int), 1)
+    k = min(k, table.shape[1])
+    if isinstance(table, TopScores) and table.classes.shape[1] < k:
+        raise InputError(
+            f"k must be at most the number of scores kept, {table.classes.shape[1]}, got {k}"
+        )
+    for rows in row_blocks(len(table), row_bytes=16 * table.shape[1]):
+        if isinstance(table, TopScores):
+            yield rows, table.classes[rows, :k]
+            continue
+        block = as_floats(np.array(table[rows]))
+        best = np.empty((len(block), k), np.intp)
+        for place in range(k):
+            best[:, place] = block.argmax(axis=1)
+            np.put_along_axis(block, best[:, place : place + 1], -np.inf, axis=1)
+        yield rows, best
+
+
+def _shows(shown: csr_array, classes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+    """Tell which of some classes a block of images shows."""
+    return np.take_along_axis(shown.toarray() > 0, classes.astype(np.intp), axis=1)

@@ -1,0 +1,225 @@
+"""Corrections over a grid of settings, which share the stages they have in common."""
+
+import dataclasses
+import itertools
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from tqdm import tqdm
+
+from vsgraph.common.blocks import do_in_threads
+from vsgraph.common.checks import Floats, check_one_of, check_vector
+from vsgraph.common.formatting import plain
+from vsgraph.errors import InputError, VSGraphWarning
+from vsgraph.judge.counts import Truth
+from vsgraph.judge.evaluation import evaluate
+from vsgraph.judge.sweep_table import SweepTable
+from vsgraph.method.correct import check_inputs, check_names
+from vsgraph.method.network import Network
+from vsgraph.method.stages import STAGE_SETTINGS, Stages
+from vsgraph.result.correction import Correction
+from vsgraph.result.parts import Anchors
+from vsgraph.result.scores import TopScores
+from vsgraph.settings import Settings, by_full_name
+
+HELD_BYTES = 2**30  # scores of the graph that are held rather than computed again
+ALWAYS = ("keep", "relabel", "reject", "confidence", "seconds")
+JUDGED = (
+    "right", "right_kept", "right_in_set", "right_likeliest", "noise_precision", "noise_recall",
+    "auroc", "calibration_error",
+)  # fmt: skip
+SEVERAL = ("c_f1", "o_f1", "map")
+OF_EQ_8 = ("confidence_threshold", "gnn_weight")
+
+
+def sweep(
+    features: ArrayLike,
+    text_embeddings: ArrayLike,
+    label_embeddings: ArrayLike,
+    web_labels: ArrayLike | csr_array,
+    cnn_probs: ArrayLike | TopScores | None = None,
+    *,
+    grid: Mapping[str, Sequence[Any]],
+    settings: Settings | None = None,
+    truth: Truth | None = None,
+    known: ArrayLike | None = None,
+    progress: bool = False,
+) -> SweepTable:
+    """Correct a crawl by every combination of some settings, and measure what comes of it.
+
+    Each row is what :func:`correct` gives by itself. The order of work is such that each graph,
+    smoothing of text, choice of anchors and network is made once.
+
+    Parameters
+    ----------
+    features, text_embeddings, label_embeddings, web_labels, cnn_probs
+        As in :func:`correct`, of shape (n_images, n_dims) and so on.
+    grid : mapping of str to sequence
+        Values to try, by the name of a setting or its symbol in the paper: k, w, m, L, lambda,
+        tau_f.
+    settings : Settings, optional
+        The other numbers; the defaults otherwise.
+    truth, known
+        What the images show, and for which that is known, as in :func:`evaluate`; without it only
+        the decisions are counted.
+    progress : bool
+        Show progress bars.
+
+    Returns
+    -------
+    table : SweepTable
+        A row a combination, in the order of the grid.
+
+    Examples
+    --------
+    >>> texts = np.tile(np.eye(2), (4, 1))
+    >>> table = sweep(texts, texts, np.eye(2), [0, 1] * 3 + [1, 1], grid={"k": [2, 3], "m": [1, 2]},
+    ...               truth=[0, 1] * 4)
+    >>> [(row["n_neighbors"], row["anchors_per_class"], row["right"]) for row in table.rows]
+    [(2, 1, 1.0), (2, 2, 1.0), (3, 1, 1.0), (3, 2, 1.0)]
+    """
+    base = Settings() if settings is None else settings
+    if not isinstance(base, Settings):
+        raise InputError(f"settings must be a vsgraph.Settings, got {type(base).__name__}")
+    parameters = _check_grid(grid)
+    given = check_inputs(features, text_embeddings, label_embeddings, web_labels, cnn_probs)
+    chosen = list(_combinations(parameters, base))
+    _warn_of_silent(parameters, chosen, with_cnn=given.cnn is not None)
+    if known is not None:
+        check_vector("known", known, length=len(given.visual), dtype=bool)
+    names = check_names(None, n_classes=len(given.meaning))
+    stages = _Holding(given, names, graph=None, sources=None, progress=progress)
+    rows: list[dict[str, Any]] = [{} for _ in chosen]
+    order = sorted(range(len(chosen)), key=lambda i: _place(parameters, chosen[i]))
+    for i in tqdm(order, "sweep", disable=None if progress else True, leave=False):
+        started = time.perf_counter()
+        made = stages.correct(chosen[i])
+        took = time.perf_counter() - started
+        varied = {name: getattr(chosen[i], name) for name in parameters}
+        rows[i] = varied | _measures(made, truth, known) | {"seconds": took}
+    return SweepTable(parameters, rows, base)
+
+
+def check_measure(measure: str, *, judged: bool, several: bool) -> None:
+    """Refuse a measure that a sweep will not have.
+
+    Parameters
+    ----------
+    measure : str
+        A name, as in `right`.
+    judged : bool
+        Whether the truth is given.
+    several : bool
+        Whether images have several labels.
+
+    Examples
+    --------
+    >>> check_measure("right", judged=False, several=False)
+    Traceback (most recent call last):
+    vsgraph.errors.InputError: measure must be one of keep, relabel, reject, confidence, seconds,
+    got 'right'
+    """
+    known = ALWAYS + JUDGED * judged + SEVERAL * (judged and several)
+    check_one_of("measure", measure, known)
+
+
+class _Holding(Stages):
+    """Stages that keep the graph's scores of all images, where they fit."""
+
+    def label(
+        self, adjacency: csr_array, anchors: Anchors, settings: Settings
+    ) -> tuple[Network, Anchors]:
+        """Train the graph network and let it label all images once."""
+        network, anchors = super().label(adjacency, anchors, settings)
+        if 4 * network.shape[0] * network.shape[1] > HELD_BYTES:
+            return network, anchors
+        held = np.empty(network.shape, network.weights.dtype)
+
+        def fill(rows: slice) -> None:
+            held[rows] = network[rows]
+
+        do_in_threads(fill, network.blocks(), title="labels", progress=self.progress)
+        parts = {f.name: getattr(network, f.name) for f in dataclasses.fields(network)}
+        return _HeldNetwork(**parts, held=held), anchors
+
+
+@dataclasses.dataclass(frozen=True)
+class _HeldNetwork(Network):
+    """A network whose scores are there already."""
+
+    held: Floats
+
+    def __getitem__(self, rows: slice | NDArray[np.integer[Any]]) -> Floats:
+        """Return ``p_g`` of some images."""
+        return self.held[rows].copy()
+
+
+def _check_grid(grid: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
+    """Return values by the name of the setting; refuse what is none, is empty or comes twice."""
+    if not isinstance(grid, Mapping) or not grid:
+        raise InputError("grid must name at least one setting, as in {'k': [3, 5, 8]}")
+    parameters: dict[str, tuple[Any, ...]] = {}
+    for name, values in by_full_name(grid).items():
+        if isinstance(values, str) or not np.iterable(values):
+            raise InputError(f"grid must give {name} a list of values, got {values!r}")
+        parameters[name] = tuple(dict.fromkeys(plain(value) for value in values))
+        if not parameters[name]:
+            raise InputError(f"grid must give {name} at least one value")
+    return parameters
+
+
+def _combinations(parameters: Mapping[str, tuple[Any, ...]], base: Settings) -> Iterator[Settings]:
+    """Yield settings, the last parameter changing fastest."""
+    for values in itertools.product(*parameters.values()):
+        yield dataclasses.replace(base, **dict(zip(parameters, values, strict=True)))
+
+
+def _place(parameters: Mapping[str, tuple[Any, ...]], settings: Settings) -> tuple[int, ...]:
+    """Return where settings come in the order of work: early stages change slowest."""
+    staged = [name for names in STAGE_SETTINGS.values() for name in names]
+    order = sorted(parameters, key=lambda n: staged.index(n) if n in staged else len(staged))
+    return tuple(parameters[name].index(getattr(settings, name)) for name in order)
+
+
+def _warn_of_silent(
+    parameters: Mapping[str, Any], chosen: Sequence[Settings], *, with_cnn: bool
+) -> None:
+    """Say that lambda and tau_f change nothing where Eq. 8 is not used."""
+    used = with_cnn and not all(one.text_evidence for one in chosen)
+    silent = [name for name in OF_EQ_8 if name in parameters and not used]
+    if any(one.rounds > 1 for one in chosen):
+        silent = [name for name in silent if name != "confidence_threshold"]
+    if silent:
+        warnings.warn(
+            f"{' and '.join(silent)} act in Eq. 8 only, which is not used here: give cnn_probs and "
+            "Settings(text_evidence=False)",
+            VSGraphWarning,
+            stacklevel=3,
+        )
+
+
+def _measures(made: Correction, truth: Truth | None, known: ArrayLike | None) -> dict[str, float]:
+    """Return what is measured of a correction."""
+    found = {name: count / len(made) for name, count in made.counts.items()}
+    found["confidence"] = float(made.confidence.mean())
+    if truth is None:
+        return found
+    judged = evaluate(made, truth, known=known)
+    found |= {
+        "right": judged.accuracy["all"]["after"],
+        "right_kept": judged.accuracy["not rejected"]["after"],
+        "right_in_set": judged.accuracy["in set"]["after"],
+        "right_likeliest": judged.accuracy["in set"]["likeliest"],
+        "noise_precision": judged.noise["precision"],
+        "noise_recall": judged.noise["recall"],
+        "auroc": judged.auroc["confidence"],
+        "calibration_error": judged.calibration.error,
+    }
+    names = {"C-F1": "c_f1", "O-F1": "o_f1", "mAP": "map"}
+    after = judged.several.get("after", {})
+    return found | {names[name]: after[name] for name in names if name in after}

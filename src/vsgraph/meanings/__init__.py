@@ -1,0 +1,1 @@
+"""What labels mean: WordNet, words, senses, the table that people edit."""

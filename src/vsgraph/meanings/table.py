@@ -1,0 +1,210 @@
+"""The meanings of classes as a table that people edit: one row a sense, the chosen ones marked."""
+
+import csv
+import dataclasses
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from vsgraph.common.files import write_whole
+from vsgraph.errors import InputError, is_meant
+from vsgraph.meanings.senses import Meaning, candidate_senses, doubt, refuse_alike
+from vsgraph.meanings.wordnet import WordNet
+
+COLUMNS = ("class", "chosen", "doubt", "wnid", "match", "description")
+MARKS = {"yes": True, "y": True, "x": True, "1": True, "true": True} | dict.fromkeys(
+    ("", "no", "n", "0", "false"), False
+)
+
+
+def write_meanings(
+    path: str | Path, meanings: Sequence[Meaning], *, overwrite: bool = False
+) -> None:
+    """Write meanings as CSV, in the order given: class, chosen, doubt, wnid, match, description.
+
+    Beside a chosen sense, `doubt` says why it may be another one; it is for people and is not read.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "meanings.csv"
+    ...     write_meanings(path, [Meaning("crane", None, "a wading bird", chosen=True)])
+    ...     print(path.read_text(encoding="utf-8"))
+    class,chosen,doubt,wnid,match,description
+    crane,yes,,,,a wading bird
+    """
+    path = Path(path)
+    refuse_table(path, overwrite=overwrite)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    senses = by_class(meanings)
+    table.writerows(_fields(meaning, doubt(senses[meaning.class_name])) for meaning in meanings)
+    write_whole(path, text.getvalue())
+
+
+def refuse_table(path: Path, *, overwrite: bool) -> None:
+    """Refuse the name of a table that is there already."""
+    if path.exists() and not overwrite:
+        raise InputError(
+            f"{path} exists already and may have been edited; choose another name, or say "
+            "overwrite (--overwrite)"
+        )
+
+
+def by_class(meanings: Sequence[Meaning]) -> dict[str, list[Meaning]]:
+    """Return the senses of each class, classes in the order in which they come."""
+    senses: dict[str, list[Meaning]] = {}
+    for meaning in meanings:
+        senses.setdefault(meaning.class_name, []).append(meaning)
+    return senses
+
+
+def _fields(meaning: Meaning, why: str) -> tuple[str, ...]:
+    chosen, match = "yes" if meaning.chosen else "", meaning.match
+    share = "" if match is None else f"{match:.3f}"
+    reason = why if meaning.chosen else ""
+    return meaning.class_name, chosen, reason, meaning.wnid or "", share, meaning.description
+
+
+def read_meanings(
+    path: str | Path,
+    class_names: Sequence[str] | None = None,
+    *,
+    wordnet: WordNet | None = None,
+) -> list[Meaning]:
+    """Read the chosen meaning of every class from a table.
+
+    Parameters
+    ----------
+    path : path
+        CSV in UTF-8 with the columns class, and description or wnid or both; others may be there.
+        Without a column `chosen` every row counts. A row without a description has WordNet's. Rows
+        of one class that are chosen together are joined.
+    class_names : sequence of str, optional
+        The classes, each of which must have a chosen row; those of the table if not given.
+    wordnet : WordNet, optional
+        Found by :meth:`WordNet.open` if not given; opened only if the table has ids.
+
+    Returns
+    -------
+    meanings : list of Meaning
+        One a class, in the order of `class_names`.
+
+    Examples
+    --------
+    >>> from vsgraph.crawls.readers.nus_wide import NUS_81
+    >>> meanings = read_meanings(NUS_81)
+    >>> len(meanings), meanings[-2].class_name, meanings[-3].description[:12]
+    (81, 'window', 'whale: any o')
+    """
+    path = Path(path)
+    rows = list(_read_rows(path))
+    names = [row.class_name for row in rows] if class_names is None else class_names
+    stripped = {name.strip(): name for name in names}
+    if class_names is not None:
+        refuse_alike([name.strip() for name in class_names])
+    chosen: dict[str, list[Meaning]] = {name: [] for name in stripped}
+    for row in rows:
+        if row.class_name not in chosen:
+            meant = is_meant(row.class_name[:60], chosen)
+            near = f"; is {meant!r} meant?" if meant else ""
+            raise row.error(f"there is no class {row.class_name!r:.60}{near}")
+        meaning = _complete(row, wordnet)
+        if meaning.chosen:
+            chosen[row.class_name].append(meaning)
+    for name, meanings in chosen.items():
+        if not meanings:
+            raise _nothing_chosen(path, name, rows)
+    return [_join(stripped[name], meanings) for name, meanings in chosen.items()]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Row:
+    """A line of the table, as written; without a column for the mark it is 'yes'."""
+
+    path: Path
+    line: int
+    class_name: str
+    mark: str
+    wnid: str
+    description: str
+
+    def error(self, problem: str) -> InputError:
+        return InputError(f"{self.path}, line {self.line}: {problem}")
+
+
+def _read_rows(path: Path) -> Iterator[_Row]:
+    """Yield the lines that hold anything."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            table = csv.DictReader(file, restval="", strict=True)
+            columns = {(name or "").strip().lower(): name for name in table.fieldnames or ()}
+            if "class" not in columns or not {"wnid", "description"} & set(columns):
+                raise InputError(
+                    f"{path}, line 1: the columns must be class, and description or wnid, with "
+                    f"commas between; found {', '.join(map(str, columns)) or 'nothing':.80}"
+                )
+            for fields in table:
+                if None in fields:
+                    raise InputError(
+                        f"{path}, line {table.line_num}: more fields than columns; put a text that "
+                        "holds commas in double quotes"
+                    )
+                values = {name: (fields[key] or "").strip() for name, key in columns.items()}
+                if any(values.values()):
+                    yield _Row(
+                        path, table.line_num, values["class"], values.get("chosen", "yes").lower(),
+                        values.get("wnid", ""), values.get("description", ""),
+                    )  # fmt: skip
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not in UTF-8; save it as 'CSV UTF-8'") from error
+    except csv.Error as error:
+        raise InputError(f"{path} is not a whole CSV table: {error}") from error
+
+
+def _complete(row: _Row, wordnet: WordNet | None) -> Meaning:
+    """Check a line and add WordNet's description where there is none."""
+    if row.mark not in MARKS:
+        raise row.error(f"chosen must be 'yes' or empty, got {row.mark!r:.40}")
+    if not (row.wnid or row.description):
+        raise row.error(f"{row.class_name!r:.60} has neither a description nor a wnid")
+    description = row.description
+    if row.wnid:
+        wordnet = wordnet or WordNet.open()
+        if row.wnid not in wordnet:
+            raise row.error(f"{row.wnid!r:.40} is not the id of a noun of WordNet 3.0")
+        _refuse_other_sense(row, wordnet)
+        description = description or wordnet.describe(row.wnid)
+    return Meaning(row.class_name, row.wnid or None, description, chosen=MARKS[row.mark])
+
+
+def _refuse_other_sense(row: _Row, wordnet: WordNet) -> None:
+    """Refuse an id that was changed while WordNet's description of the former one still stands."""
+    if not row.description or row.description == wordnet.describe(row.wnid):
+        return
+    for sense in candidate_senses(row.class_name, wordnet):
+        if sense.wnid is not None and sense.description == row.description:
+            raise row.error(
+                f"the description is that of {sense.wnid}, not of {row.wnid}; empty the one that "
+                "is not meant"
+            )
+
+
+def _nothing_chosen(path: Path, name: str, rows: Sequence[_Row]) -> InputError:
+    """Say that a class has no meaning, and where to choose one."""
+    for row in rows:
+        if row.class_name == name:
+            return row.error(
+                f"no meaning is chosen for {name!r:.60}; write 'yes' in one of its rows"
+            )
+    return InputError(f"{path}: no row for the class {name!r:.60}; add one with a description")
+
+
+def _join(name: str, meanings: Sequence[Meaning]) -> Meaning:
+    """Return the one meaning of a class; of several, their descriptions one after the other."""
+    together = ". ".join(dict.fromkeys(meaning.description for meaning in meanings))
+    wnid = meanings[0].wnid if len(meanings) == 1 else None
+    return Meaning(name, wnid, together, chosen=True)

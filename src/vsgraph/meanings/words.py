@@ -1,0 +1,259 @@
+"""Text as words: cleaning as in the paper (section 3.3), and vectors of counted words."""
+
+import array
+import dataclasses
+import functools
+import inspect
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import snowballstemmer
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import svds
+
+from vsgraph.common.checks import Floats, unit_rows
+from vsgraph.errors import InputError
+from vsgraph.meanings.wordnet import WordNet
+
+COMMON = """
+a about above across after again against all almost along already also although always am among an
+and another any anyone anything are aren't around as at be became because become been before
+behind being below beside between beyond both but by can can't cannot could couldn't did didn't do
+does doesn't doing don't done down during each either else enough etc even ever every everyone
+everything few for from further get gets got had hadn't has hasn't have haven't having he he's her
+here hers herself him himself his how however i i'm i've if in instead into is isn't it its itself
+just least less let let's many may maybe me might mine more most much must my myself neither never
+no nobody none nor not nothing now of off often on once one only onto or other others our ours
+ourselves out over own per perhaps quite rather really same she she's should shouldn't since so
+some someone something soon still such than that that's the their theirs them themselves then
+there there's these they they're this those though through thus to together too toward towards
+under until up upon us very via was wasn't we we've well were weren't what whatever when where
+whether which while who whom whose why will with within without won't would wouldn't yes yet you
+you're you've your yours yourself
+"""
+NO_SPREAD = 1e-6  # a direction in which texts vary by less than this part of the most is none
+STOP_WORDS = frozenset([*COMMON.split(), *COMMON.replace("'", "").split()])
+APOSTROPHES = "'\u2019\u02bc"
+POSSESSIVE = re.compile(rf"[{APOSTROPHES}]s\b", re.IGNORECASE)
+
+
+VARIATION_SELECTORS = range(0xFE00, 0xFE10)
+CACHED_WORDS = 2**17
+
+
+def clean_text(
+    text: str,
+    *,
+    punctuation: bool = True,
+    digits: bool = True,
+    stop_words: bool = True,
+    lemmatize: bool = True,
+    stem: bool = True,
+) -> str:
+    """Return text as the paper cleans it: lower-case words, a space between them.
+
+    Words are lemmatized, then stemmed; the paper names both and no order. A stem is often not a
+    word ('berri'), so that little would be left to lemmatize, and 'mice' would not meet 'mouse'.
+
+    Parameters
+    ----------
+    text : str
+        In any script; the words of others than English pass as they are.
+    punctuation, digits : bool
+        Remove punctuation, symbols and emoji; remove numerals. Both part words, but apostrophes
+        only vanish ("don't" becomes 'dont'), with the s of "dog's".
+    stop_words : bool
+        Remove common English words, those in `STOP_WORDS`.
+    lemmatize : bool
+        Replace the plurals of nouns, by WordNet.
+    stem : bool
+        Cut endings, by Porter's rules.
+
+    Returns
+    -------
+    cleaned : str
+        Empty if nothing is left.
+
+    Examples
+    --------
+    >>> clean_text("The Mice's 3 berries!"), clean_text("Crème brûlée, 25 € \N{COOKING}")
+    ('mous berri', 'crème brûlée')
+    >>> clean_text("The Mice's 3 berries!", stem=False, digits=False)
+    'mouse 3 berry'
+    """
+    words = _split(text, punctuation=punctuation, digits=digits)
+    steps = {"stop_words": stop_words, "lemmatize": lemmatize, "stem": stem}
+    return " ".join(filter(None, (_clean_word(word, **steps) for word in words)))
+
+
+def _split(text: str, *, punctuation: bool = True, digits: bool = True) -> list[str]:
+    """Return the lower-case words of a text."""
+    if punctuation:
+        text = POSSESSIVE.sub("", text)
+    kept = text.translate(_characters(punctuation=punctuation, digits=digits))
+    return (kept if kept.isascii() else unicodedata.normalize("NFKC", kept)).lower().split()
+
+
+@functools.cache
+def _characters(*, punctuation: bool, digits: bool) -> "_Characters":
+    return _Characters("ZC" + "PS" * punctuation + "N" * digits)
+
+
+class _Characters(dict[int, int | str | None]):
+    """What becomes of each character: itself, a space or nothing; found out when first met."""
+
+    def __init__(self, parting: str) -> None:
+        super().__init__()
+        self.parting = parting
+
+    def __missing__(self, code: int) -> int | str | None:
+        kind = unicodedata.category(chr(code))
+        new: int | str | None = " " if kind[0] in self.parting else code
+        joining = "P" in self.parting and chr(code) in APOSTROPHES
+        if joining or kind in {"Cf", "Me"} or code in VARIATION_SELECTORS:
+            new = None
+        self[code] = new
+        return new
+
+
+@functools.lru_cache(CACHED_WORDS)
+def _clean_word(word: str, *, stop_words: bool, lemmatize: bool, stem: bool) -> str:
+    """Return what is left of a lower-case word."""
+    if stop_words and word in STOP_WORDS:
+        return ""
+    if lemmatize:
+        word = _wordnet().lemmatize(word)
+    return snowballstemmer.stemmer("porter").stemWord(word) if stem else word
+
+
+@functools.cache
+def _wordnet() -> WordNet:
+    return WordNet.open()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TfidfEncoder:
+    """Vectors of counted words, rare words weighing more; no model is needed.
+
+    Attributes
+    ----------
+    columns : dict of str to int
+        The cleaned words that are counted, and the number of each.
+    rarity : float array of shape (n_words,)
+        The weight of each word: log((1 + texts) / (1 + texts with it)) + 1.
+    axes : float array of shape (n_words, n_dims) or None
+        Directions in which the texts vary most (latent semantic analysis), if asked for.
+
+    Examples
+    --------
+    >>> encoder = TfidfEncoder.fit(["red apples", "a red crane", "cranes lifting steel"])
+    >>> vectors = encoder.encode(["crane", "an apple", "unknown words"])
+    >>> vectors.shape, vectors.toarray().any(axis=1).tolist()
+    ((3, 5), [True, True, False])
+    """
+
+    columns: dict[str, int]
+    rarity: Floats
+    axes: Floats | None = None
+
+    @classmethod
+    def fit(cls, texts: Iterable[str], *, n_dims: int | None = None) -> "TfidfEncoder":
+        """Learn words, their weights, and with `n_dims` that many directions."""
+        raw, places, ends = _count(texts)
+        cleaned = [_clean_word(word, stop_words=True, lemmatize=True, stem=True) for word in raw]
+        columns = {word: i for i, word in enumerate(dict.fromkeys(filter(None, cleaned)))}
+        if not columns:
+            raise InputError("there are no words in the texts")
+        counts = _table(raw, places, ends, columns)
+        found = np.bincount(counts.indices, minlength=len(columns))
+        rarity = (np.log((1 + counts.shape[0]) / (1 + found)) + 1).astype(np.float32)
+        encoder = cls(columns, rarity)
+        if n_dims is None:
+            return encoder
+        return dataclasses.replace(encoder, axes=_main_axes(encoder._weigh(counts), n_dims))
+
+    def encode(self, texts: Iterable[str]) -> Any:  # noqa: ANN401
+        """Return unit vectors of texts, zero where no word is known.
+
+        Returns
+        -------
+        vectors : csr_array of shape (n_texts, n_words), or float array of shape (n_texts, n_dims)
+            float32; dense with `n_dims`.
+        """
+        weighted = self._weigh(_table(*_count(texts), self.columns))
+        return weighted if self.axes is None else unit_rows(weighted @ self.axes)
+
+    def _weigh(self, counts: csr_array) -> csr_array:
+        """Weigh words by their rarity and scale rows to length one."""
+        weights = counts.data * self.rarity[counts.indices]
+        starts = counts.indptr[:-1]
+        filled = starts < counts.indptr[1:]
+        lengths = np.zeros(counts.shape[0], np.float32)
+        if filled.any():
+            lengths[filled] = np.sqrt(np.add.reduceat(weights**2, starts[filled]))
+        weights /= np.repeat(lengths, np.diff(counts.indptr))
+        return csr_array((weights, counts.indices, counts.indptr), counts.shape)
+
+
+def tfidf(texts: Sequence[str], others: Sequence[str]) -> tuple[csr_array, csr_array]:
+    """Return unit vectors of counted words of two lists of texts, with the same columns.
+
+    >>> images, labels = tfidf(["a crane in the marsh", ""], ["crane: a bird of marshes"])
+    >>> images.shape, round(float((images @ labels.T).toarray()[0, 0]), 2)
+    ((2, 3), 0.73)
+    """
+    encoder = TfidfEncoder.fit([*texts, *others])
+    return encoder.encode(texts), encoder.encode(others)
+
+
+def _count(texts: Iterable[str]) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the words of texts, the word at each place, and the place where each text ends.
+
+    Words are numbered here and cleaned later, each once: a crawl repeats them.
+    """
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    places, ends = array.array("q"), array.array("q", [0])
+    for text in texts:
+        places.extend(map(numbers.__getitem__, _split(text)))
+        ends.append(len(places))
+    return list(numbers), np.array(places), np.array(ends)
+
+
+def _table(
+    raw: list[str], places: NDArray[np.int64], ends: NDArray[np.int64], columns: dict[str, int]
+) -> csr_array:
+    """Return how often each text has each of the cleaned words."""
+    cleaned = (_clean_word(word, stop_words=True, lemmatize=True, stem=True) for word in raw)
+    column = np.fromiter((columns.get(word, -1) for word in cleaned), np.int64, len(raw))
+    known = column[places]
+    kept = known >= 0
+    ends = np.concatenate([[0], np.cumsum(kept)])[ends]
+    ones = np.ones(ends[-1], np.float32)
+    table = csr_array((ones, known[kept], ends), (len(ends) - 1, len(columns)))
+    table.sum_duplicates()
+    return table
+
+
+def _main_axes(weighted: csr_array, n_dims: int) -> Floats:
+    """Return the directions in which texts vary most, at most `n_dims`, the same at every run."""
+    most = min(weighted.shape) - 1
+    if not 1 <= n_dims <= most:
+        raise InputError(
+            f"n_dims must lie between 1 and {most} here, below the number of texts and of words "
+            f"{weighted.shape}; got {n_dims}"
+        )
+    start = np.random.default_rng(0).normal(size=most + 1)
+    seed = {"rng" if "rng" in inspect.signature(svds).parameters else "random_state": 0}
+    table = weighted.astype(np.float64)
+    _, values, axes = svds(table, n_dims, v0=start, return_singular_vectors="vh", **seed)
+    order = np.argsort(-values)
+    axes = axes[order[values[order] > NO_SPREAD * values.max()]]
+    largest = np.abs(axes).argmax(axis=1)
+    signed = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
+    return signed.T.astype(np.float32)

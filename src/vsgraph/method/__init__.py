@@ -1,0 +1,1 @@
+"""The paper from top to bottom, and what goes beyond it."""

@@ -1,0 +1,169 @@
+"""Section 3.5: what the network must learn at the anchors, its loss (Eq. 7), and two solvers."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from scipy.special import expit, log_softmax
+from tqdm import tqdm
+
+from vsgraph.common.checks import Floats, check_labels
+from vsgraph.errors import InputError
+from vsgraph.result.parts import Anchors
+from vsgraph.settings import Form, Settings
+
+MAX_STEPS = 2000
+
+
+def check_task(
+    anchors: Anchors, web_labels: ArrayLike | csr_array, *, n_rows: int, n_classes: int
+) -> csr_array:
+    """Return the web labels as a matrix, refusing anchors that do not belong to them.
+
+    >>> one = Anchors(np.array([1]), np.array([0]), np.ones(1))
+    >>> check_task(one, [1, 0], n_rows=2, n_classes=2).indices.tolist()
+    [1, 0]
+    """
+    labels = check_labels("web_labels", web_labels, n_rows=n_rows, n_classes=n_classes)
+    if not len(anchors):
+        raise InputError("anchors must not be empty: no image has text near it to choose it by")
+    if anchors.rows.max() >= n_rows or anchors.classes.max() >= n_classes:
+        raise InputError("anchors must be rows and classes of these images")
+    return labels
+
+
+@dataclasses.dataclass(frozen=True)
+class AnchorTask:
+    """What the network must learn at the anchors: targets, which of them are known, weights.
+
+    Attributes
+    ----------
+    rows : int array of shape (n_rows,)
+        Each anchor image once.
+    targets : float array of shape (n_rows, n_classes)
+        One where the image is an anchor of the class.
+    known : float array of shape (n_rows, n_classes)
+        Zero where the class is a web label of the image that it is no anchor of.
+    row_weights : float array of shape (n_rows,)
+        Rare classes count as much as common ones; mean one.
+    exclusive : bool
+        An image has one class only (single-label data).
+    """
+
+    rows: NDArray[np.intp]
+    targets: NDArray[np.float32]
+    known: NDArray[np.float32]
+    row_weights: NDArray[np.float32]
+    exclusive: bool = True
+
+
+def anchor_task(anchors: Anchors, labels: csr_array, *, exclusive: bool = True) -> AnchorTask:
+    """Turn anchors into targets for the loss.
+
+    >>> pair = Anchors(np.array([3, 1]), np.array([0, 1]), np.ones(2))
+    >>> anchor_task(pair, csr_array(np.ones((4, 2)))).targets.tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    rows, place = np.unique(anchors.rows, return_inverse=True)
+    targets = np.zeros((len(rows), labels.shape[1]), np.float32)
+    targets[place, anchors.classes] = 1
+    known = 1 - labels[rows].toarray().astype(np.float32) * (1 - targets)
+    per_class = np.bincount(anchors.classes, minlength=labels.shape[1])
+    class_weights = 1 / np.where(per_class > 0, per_class, 1)
+    row_weights = targets @ class_weights / targets.sum(axis=1)
+    row_weights = (row_weights / row_weights.mean()).astype(np.float32)
+    return AnchorTask(rows, targets, known, row_weights, exclusive)
+
+
+def anchor_loss(
+    weights: Floats, inputs: Floats, task: AnchorTask, *, form: Form
+) -> tuple[float, Floats]:
+    """Return the loss on the anchors, averaged over them, and its gradient (Eq. 7).
+
+    Printed: softmax cross-entropy. Released, and for multi-label data: binary cross-entropy summed
+    over the known classes, times the weight of the anchor's class.
+
+    >>> one = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
+    >>> round(anchor_loss(np.zeros((1, 2)), np.ones((1, 1)), one, form="printed")[0], 4)
+    0.6931
+    """
+    logits = inputs @ weights
+    if form == "printed" and task.exclusive:
+        log_probs = log_softmax(logits, axis=1)
+        loss = -(task.targets * log_probs).sum()
+        slope = np.exp(log_probs) * task.targets.sum(axis=1, keepdims=True) - task.targets
+    else:
+        weighted = task.known * task.row_weights[:, None]
+        loss = (weighted * (np.logaddexp(0, logits) - task.targets * logits)).sum()
+        slope = weighted * (expit(logits) - task.targets)
+    return float(loss) / len(inputs), inputs.T @ slope / len(inputs)
+
+
+def train_to_optimum(
+    inputs: Floats, task: AnchorTask, *, settings: Settings, progress: bool = False
+) -> Floats:
+    """Minimize the anchor loss with weight decay to its only optimum, by L-BFGS.
+
+    The optimum does not depend on a start, a learning rate or a number of epochs. It lies in the
+    span of the anchors' inputs, so with fewer anchors than dimensions the search goes on there.
+
+    >>> one = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
+    >>> chosen = Settings(weight_decay=0.5)
+    >>> train_to_optimum(np.ones((1, 1)), one, settings=chosen).round(3).tolist()
+    [[0.675, -0.675]]
+    """
+    span = None
+    reduced = inputs
+    if len(inputs) < inputs.shape[1]:
+        span = np.linalg.qr(inputs.T)[0]
+        reduced = inputs @ span
+    shape = (reduced.shape[1], task.targets.shape[1])
+    decay = settings.weight_decay
+
+    def decayed_loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        weights = flat.reshape(shape).astype(reduced.dtype)
+        loss, slope = anchor_loss(weights, reduced, task, form=settings.form)
+        total = loss + decay / 2 * float(flat @ flat)
+        return total, slope.ravel().astype(np.float64) + decay * flat
+
+    with tqdm(desc="network", disable=None if progress else True, leave=False) as bar:
+        found = minimize(
+            decayed_loss,
+            np.zeros(shape[0] * shape[1]),
+            jac=True,
+            method="L-BFGS-B",
+            callback=lambda _: bar.update() and None,
+            options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": 1e-12, "gtol": 1e-7},
+        )
+    weights = found.x.reshape(shape).astype(inputs.dtype)
+    return weights if span is None else span @ weights
+
+
+def train_by_adam(
+    inputs: Floats, task: AnchorTask, *, settings: Settings, progress: bool = False
+) -> Floats:
+    """Minimize the anchor loss by Adam over all anchors at once, for so many epochs, as the paper.
+
+    >>> one = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
+    >>> bool(np.diff(train_by_adam(np.ones((1, 1)), one, settings=Settings()))[0, 0] < 0)
+    True
+    """
+    n_classes = task.targets.shape[1]
+    bound = 1 / np.sqrt(n_classes)
+    start = np.random.default_rng(settings.random_state)
+    weights: NDArray[Any] = start.uniform(-bound, bound, (inputs.shape[1], n_classes))
+    weights = weights.astype(inputs.dtype)
+    mean, square = np.zeros_like(weights), np.zeros_like(weights)
+    for epoch in tqdm(
+        range(1, settings.epochs + 1), "network", disable=None if progress else True, leave=False
+    ):
+        slope = anchor_loss(weights, inputs, task, form=settings.form)[1]
+        slope += settings.weight_decay * weights
+        mean += 0.1 * (slope - mean)
+        square += 0.001 * (slope * slope - square)
+        size = np.sqrt(square / (1 - 0.999**epoch)) + 1e-8
+        weights -= settings.learning_rate / (1 - 0.9**epoch) * mean / size
+    return weights

@@ -1,0 +1,215 @@
+"""Section 3.5: the graph network (Eq. 6), trained on the anchors.
+
+There is no nonlinearity between layers, so L layers are one weight matrix on features that were
+propagated up to L times. Training needs those only at the anchors, and labels are given a block of
+images at a time: neither (n_images, n_dims) nor (n_images, n_classes) is ever held.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.special import expit, log_softmax
+
+from vsgraph.common.blocks import as_floats, in_threads, row_blocks, row_lengths
+from vsgraph.common.checks import Floats, check_matrix
+from vsgraph.method.graph import gather, propagation_matrix
+from vsgraph.method.linear_fit import (
+    AnchorTask,
+    anchor_task,
+    check_task,
+    train_by_adam,
+    train_to_optimum,
+)
+from vsgraph.result.parts import Anchors
+from vsgraph.settings import Form, Settings
+
+BLOCK_EDGES = 10
+MOST_ROWS = 2048
+
+RowIndex = slice | NDArray[np.integer[Any]]
+
+
+def label_by_graph(
+    features: ArrayLike,
+    adjacency: csr_array,
+    anchors: Anchors,
+    web_labels: ArrayLike | csr_array,
+    *,
+    n_classes: int,
+    settings: Settings,
+    progress: bool = False,
+) -> Floats:
+    """Spread the anchors' labels over the graph to all images (Eq. 6 and 7).
+
+    Parameters
+    ----------
+    features : array of shape (n_images, n_dims)
+        ``s`` in the paper.
+    adjacency : csr_array of shape (n_images, n_images)
+        ``A`` in the paper.
+    anchors : Anchors
+        From :func:`select_anchors`.
+    web_labels : int array of shape (n_images,) or bool array of shape (n_images, n_classes)
+        ``y*`` in the paper. A web label for which an image is no anchor is neither right nor
+        wrong in the loss.
+    n_classes : int
+        ``C`` in the paper.
+    settings : Settings
+        The form, ``w``, ``L`` and the training.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    gnn_probs : array of shape (n_images, n_classes)
+        ``p_g`` in the paper, dense (:func:`correct` goes by blocks); zero for a class without
+        anchors. In the released form, and for multi-label data, rows need not sum to one: an image
+        far from all anchors has low scores throughout.
+
+    Examples
+    --------
+    >>> pair = csr_array([[0, 1.0, 0, 0], [1.0, 0, 0, 0], [0, 0, 0, 1.0], [0, 0, 1.0, 0]])
+    >>> sure = Anchors(np.array([0, 2]), np.array([0, 1]), np.ones(2))
+    >>> label_by_graph([[1, 0], [1, 0], [0, 1], [0, 1]], pair, sure, [0, 1, 1, 1],
+    ...                n_classes=2, settings=Settings()).argmax(axis=1).tolist()
+    [0, 0, 1, 1]
+    """
+    visual = check_matrix("features", features, n_rows=adjacency.shape[0], keep_half=True)
+    labels = check_task(anchors, web_labels, n_rows=len(visual), n_classes=n_classes)
+    task = anchor_task(anchors, labels, exclusive=np.ndim(web_labels) == 1)
+    network = train(visual, adjacency, task, settings=settings, progress=progress)
+    return np.asarray(network)
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """A trained graph network: ``network[rows]`` is ``p_g`` of some images, computed when asked.
+
+    Attributes
+    ----------
+    inputs : Inputs
+        Features and the operator that propagates them.
+    weights : float array of shape (n_inputs, n_classes)
+        ``theta`` in the paper.
+    anchored : bool array of shape (n_classes,)
+        Classes that have anchors; the others get no score.
+    softmax : bool
+        Classes exclude each other; otherwise each has a sigmoid of its own.
+
+    Examples
+    --------
+    >>> alone = Inputs(np.array([[0.0], [9.0]]), np.ones(2), csr_array((2, 2)), 1, "released")
+    >>> Network(alone, np.array([[1.0], [0.0]]), np.array([True]), softmax=False)[:1].tolist()
+    [[0.5]]
+    """
+
+    inputs: "Inputs"
+    weights: Floats
+    anchored: NDArray[np.bool_]
+    softmax: bool
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Images and classes."""
+        return len(self.inputs.features), self.weights.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: RowIndex) -> Floats:
+        """Return ``p_g`` of some images (Eq. 6)."""
+        logits = self.inputs.at(np.arange(len(self))[rows]) @ self.weights
+        logits[:, ~self.anchored] = -np.inf
+        return np.exp(log_softmax(logits, axis=1)) if self.softmax else expit(logits)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:  # noqa: ANN401, FBT001
+        blocks = in_threads(self.__getitem__, self.blocks())
+        return np.concatenate(list(blocks)).astype(dtype or self.weights.dtype)
+
+    def blocks(self) -> list[slice]:
+        """Return blocks of images to ask for at a time."""
+        row_bytes = 4 * (sum(self.weights.shape) + BLOCK_EDGES * self.inputs.features.shape[1])
+        return row_blocks(len(self), row_bytes=row_bytes, most=MOST_ROWS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+    """What the network sees of an image: ``S^L s``, or ``[s ; S s ; ... ; S^L s]`` released.
+
+    Attributes
+    ----------
+    features : float array of shape (n_images, n_dims)
+        ``s`` in the paper, in any float type, mapped or not.
+    scale : float array of shape (n_images,)
+        What each row of `features` is multiplied by.
+    propagation : csr_array of shape (n_images, n_images)
+        ``S`` in the paper.
+    n_layers : int
+        ``L`` in the paper.
+    form : {'released', 'printed'}
+        Which of the two.
+
+    Examples
+    --------
+    >>> swap = csr_array([[0, 1.0], [1.0, 0]])
+    >>> Inputs(np.array([[1.0], [2.0]]), np.ones(2), swap, 1, "released").at(np.array([0])).tolist()
+    [[1.0, 2.0]]
+    """
+
+    features: Floats
+    scale: Floats
+    propagation: csr_array
+    n_layers: int
+    form: Form
+
+    def at(self, rows: NDArray[np.intp]) -> Floats:
+        """Return the inputs at some rows."""
+        blocks = row_blocks(len(rows), most=MOST_ROWS)
+        return np.concatenate([self._few(rows[block]) for block in blocks])
+
+    def _few(self, rows: NDArray[np.intp]) -> Floats:
+        """Return the inputs at so few rows that all their neighbors' features fit in memory."""
+        own = as_floats(np.asarray(self.features[rows]))
+        steps = [own * self.scale[rows][:, None].astype(own.dtype)]
+        step = csr_array(self.propagation[rows])
+        for layer in range(self.n_layers):
+            weights = step.data * self.scale[step.indices]
+            scaled = csr_array((weights, step.indices, step.indptr), shape=step.shape)
+            steps.append(gather(scaled, self.features))
+            step = step @ self.propagation if layer + 1 < self.n_layers else step
+        return steps[-1] if self.form == "printed" else np.hstack(steps)
+
+
+def train(
+    features: Floats,
+    adjacency: csr_array,
+    task: AnchorTask,
+    *,
+    settings: Settings,
+    progress: bool = False,
+) -> Network:
+    """Train the network on the anchors.
+
+    >>> pair, task = csr_array([[0, 1.0], [1.0, 0]]), AnchorTask(
+    ...     np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
+    >>> (train(np.ones((2, 1)), pair, task, settings=Settings())[:2] > 0.5).tolist()
+    [[True, False], [True, False]]
+    """
+    length = row_lengths(features) if settings.unit_features else np.ones(len(features))
+    inputs = Inputs(
+        features,
+        np.divide(1, length, out=np.zeros_like(length), where=length > 0),
+        propagation_matrix(adjacency, self_weight=settings.self_weight, form=settings.form),
+        settings.gnn_layers,
+        settings.form,
+    )
+    at_anchors = inputs.at(task.rows)
+    if settings.solver == "adam":
+        weights = train_by_adam(at_anchors, task, settings=settings, progress=progress)
+    else:
+        weights = train_to_optimum(at_anchors, task, settings=settings, progress=progress)
+    softmax = settings.form == "printed" and task.exclusive
+    return Network(inputs, weights, np.asarray(task.targets.any(axis=0)), softmax)

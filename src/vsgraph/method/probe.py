@@ -1,0 +1,281 @@
+"""``p_c`` where there is no CNN: a linear classifier on frozen features, asked out of fold.
+
+Rows are scaled to length one and turned onto their first principal axes. There a softmax (with
+several labels an image: a sigmoid a class) is fitted to the web labels, in folds, so that no image
+is judged by a classifier that has seen its label. Large crawls are fitted on a sample that has as
+many images of each class as another; what that does to the shares of the classes is taken back.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from scipy.special import expit
+from tqdm import tqdm
+
+from vsgraph.common.blocks import do_in_threads, open_threads, row_blocks
+from vsgraph.common.checks import Floats, check_at_least, check_labels, check_matrix, check_number
+from vsgraph.errors import InputError
+from vsgraph.neighbors.sketch import Rows, Singles, principal_axes, rows_to_search
+from vsgraph.result.scores import TopScores
+from vsgraph.settings import Settings
+
+N_AXES = 256
+PENALTY = 3e-5  # held-out web labels of COCO-Web surprise least, see docs/departures.md
+STEPS = 30
+PER_CLASS = 200
+CELLS = 2**26  # with few classes, as many images as make so many cells of images x classes squared
+MOST_ROWS = 4096
+
+
+def linear_probe(
+    features: ArrayLike,
+    web_labels: ArrayLike | csr_array,
+    *,
+    n_classes: int,
+    n_folds: int = 5,
+    per_class: int | None = None,
+    n_kept: int = Settings.kept_scores,
+    random_state: int = 0,
+    progress: bool = False,
+) -> TopScores:
+    """Learn the web labels from the features, and ask of each image what it would be taken for.
+
+    Parameters
+    ----------
+    features : array of shape (n_images, n_dims)
+        Visual features, ``s`` in the paper, in fp16 or float32, mapped or not; a row of zeros where
+        an image could not be read.
+    web_labels : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
+        Labels as crawled; the shape decides between softmax and sigmoid.
+    n_classes : int
+        Number of classes.
+    n_folds : int
+        Parts of the crawl; each is judged by what was learned from the others.
+    per_class : int, optional
+        Images a class to learn from at most; 200, and more with few classes, by default.
+    n_kept : int
+        Highest scores of an image that are kept.
+    random_state : int
+        Seed of the folds and of the sample.
+    progress : bool
+        Show progress bars.
+
+    Returns
+    -------
+    cnn_probs : TopScores of shape (n_images, n_classes)
+        ``p_c`` for :func:`correct`; zero where an image could not be read.
+
+    Examples
+    --------
+    >>> features = np.repeat(np.eye(2), 20, axis=0)
+    >>> found = linear_probe(features, [0] * 19 + [1] * 21, n_classes=2)
+    >>> found.argmax()[[0, 19, 20]].tolist()  # the web label of image 19 is wrong
+    [0, 0, 1]
+    """
+    visual = check_matrix("features", features, keep_half=True)
+    for name, number in (("n_classes", n_classes), ("n_kept", n_kept), ("per_class", per_class)):
+        if number is not None:
+            check_at_least(name, check_number(name, number, int), 1)
+    labels = check_labels("web_labels", web_labels, n_rows=len(visual), n_classes=n_classes)
+    rows = rows_to_search(visual)
+    if not 2 <= check_number("n_folds", n_folds, int) <= len(rows.alive):
+        raise InputError(
+            f"n_folds must lie between 2 and the number of readable images, {len(rows.alive)}, "
+            f"got {n_folds}"
+        )
+    random = np.random.default_rng(random_state)
+    strata = _strata(labels)
+    rank = _rank_in_stratum(rows.alive, strata, random)
+    fold = np.full(len(visual), n_folds, np.intp)
+    fold[rows.alive] = (rank + strata[rows.alive]) % n_folds
+    most = per_class or max(PER_CLASS, CELLS // n_classes**2)
+    pool = np.sort(rows.alive[rank < most * n_folds / (n_folds - 1)]).astype(np.intp)
+    axes = principal_axes(rows, min(N_AXES, visual.shape[1]))
+    task = _Task(
+        _turned(rows, axes, pool),
+        csr_array(labels[pool]),
+        np.asarray(labels.sum(axis=0), np.float64) / len(visual),
+        np.ndim(web_labels) == 1,
+    )
+    parts = tqdm(range(n_folds), "probe", disable=None if progress else True, leave=False)
+    learned = [task.fit(np.flatnonzero(fold[pool] != part)) for part in parts]
+    return _ask(rows, axes, fold, learned, n_kept=n_kept, progress=progress)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Probe:
+    """What one fold learned: weights on the turned rows, less their mean."""
+
+    mean: Singles
+    weights: Singles
+    bias: Singles
+    single: bool
+
+    def __call__(self, turned: Singles) -> Singles:
+        """Return probabilities."""
+        logits = (turned - self.mean) @ self.weights + self.bias
+        if not self.single:
+            return expit(logits)
+        logits -= logits.max(axis=1, keepdims=True)
+        np.exp(logits, out=logits)
+        return logits / logits.sum(axis=1, keepdims=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Task:
+    """The sample that is learned from.
+
+    `share` is the share of each class in the whole crawl.
+    """
+
+    inputs: Singles
+    labels: csr_array
+    share: Floats
+    single: bool
+
+    def fit(self, rows: NDArray[np.intp]) -> _Probe:
+        """Learn from some rows, by L-BFGS on inputs scaled so that all axes bend the loss alike."""
+        n_classes = self.labels.shape[1]
+        mean = self.inputs[rows].mean(axis=0)
+        inputs = self.inputs[rows] - mean
+        labels = csr_array(self.labels[rows])
+        scale = 1 / np.sqrt((inputs**2).mean(axis=0) / n_classes + PENALTY)
+        inputs *= scale
+        decay = (PENALTY * scale**2)[:, None].astype(np.float64)
+        shape = (inputs.shape[1] + 1, n_classes)
+
+        def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            weights = flat.reshape(shape)
+            value, slope = _loss(weights.astype(np.float32), inputs, labels, self.single, mapped)
+            slope[:-1] += decay * weights[:-1]
+            return value + float((decay * weights[:-1] ** 2).sum()) / 2, slope.ravel()
+
+        with open_threads() as mapped:
+            found = minimize(
+                loss,
+                self._start(labels),
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": STEPS, "maxfun": 2 * STEPS},
+            ).x.reshape(shape)
+        weights = (found[:-1] * scale[:, None]).astype(np.float32)
+        bias = found[-1] + self._shift(labels)
+        return _Probe(mean, weights, bias.astype(np.float32), self.single)
+
+    def _start(self, labels: csr_array) -> NDArray[np.float64]:
+        """Return weights of zero and biases that say the shares of the classes."""
+        start = np.zeros((self.inputs.shape[1] + 1, labels.shape[1]))
+        share = (np.asarray(labels.sum(axis=0)) + 0.5) / (labels.shape[0] + 1)
+        start[-1] = np.log(share) if self.single else np.log(share / (1 - share))
+        return start.ravel()
+
+    def _shift(self, labels: csr_array) -> Floats:
+        """Return what brings biases from the shares of the sample to those of the crawl."""
+        small = 0.5 / labels.shape[0]
+        had, has = (
+            np.clip(share, small, 1 - small)
+            for share in (np.asarray(labels.sum(axis=0)) / labels.shape[0], self.share)
+        )
+        shift = np.log(has / had)
+        return shift if self.single else shift - np.log((1 - has) / (1 - had))
+
+
+def _loss(
+    weights: Singles,
+    inputs: Singles,
+    labels: csr_array,
+    single: bool,  # noqa: FBT001
+    mapped: Callable[..., Iterable[tuple[float, NDArray[np.float64]]]] = map,
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the cross-entropy, averaged over rows and summed over classes, and its gradient."""
+
+    def part(rows: slice) -> tuple[float, NDArray[np.float64]]:
+        block, targets = inputs[rows], labels[rows].tocoo()
+        true = targets.row, targets.col
+        logits = block @ weights[:-1] + weights[-1]
+        if single:
+            logits -= logits.max(axis=1, keepdims=True)
+            value = -logits[true].sum(dtype=np.float64)
+            slope = np.exp(logits, out=logits)
+            total = slope.sum(axis=1, keepdims=True)
+            value += np.log(total).sum(dtype=np.float64)
+            slope /= total
+        else:
+            value = np.logaddexp(0, logits).sum(dtype=np.float64)
+            value -= logits[true].sum(dtype=np.float64)
+            slope = expit(logits)
+        slope[true] -= 1
+        both = np.vstack([block.T @ slope, slope.sum(axis=0, keepdims=True)])
+        return float(value), both.astype(np.float64)
+
+    blocks = row_blocks(len(inputs), most=MOST_ROWS)
+    values, slopes = zip(*mapped(part, blocks), strict=True)
+    return sum(values) / len(inputs), sum(slopes) / len(inputs)
+
+
+def _ask(
+    rows: Rows,
+    axes: Singles,
+    fold: NDArray[np.intp],
+    learned: list[_Probe],
+    *,
+    n_kept: int,
+    progress: bool,
+) -> TopScores:
+    """Ask of each image the probe that has not seen it."""
+    n_classes = learned[0].weights.shape[1]
+    scores = TopScores.empty(len(fold), n_classes, n_kept=n_kept)
+
+    def fill(block: slice) -> None:
+        turned = rows.unit(block).astype(np.float32) @ axes
+        probs = np.zeros((len(turned), n_classes), np.float32)
+        for part, probe in enumerate(learned):
+            own = fold[block] == part
+            probs[own] = probe(turned[own])
+        scores.put(block, probs)
+
+    row_bytes = 4 * (len(axes) + 4 * n_classes)
+    blocks = row_blocks(len(fold), row_bytes=row_bytes, most=MOST_ROWS)
+    do_in_threads(fill, blocks, title="probe", progress=progress)
+    return scores
+
+
+def _turned(rows: Rows, axes: Singles, some: NDArray[np.intp]) -> Singles:
+    """Return some rows, scaled to length one, on the axes."""
+    turned = np.empty((len(some), axes.shape[1]), np.float32)
+
+    def fill(block: slice) -> None:
+        turned[block] = rows.unit(some[block]) @ axes
+
+    do_in_threads(fill, row_blocks(len(some), row_bytes=4 * len(axes), most=MOST_ROWS))
+    return turned
+
+
+def _strata(labels: csr_array) -> NDArray[np.intp]:
+    """Return the rarest label of each image; without any, the number of classes.
+
+    >>> _strata(csr_array([[1, 1], [1, 0], [0, 0]])).tolist()
+    [1, 0, 2]
+    """
+    n_images = np.bincount(labels.indices, minlength=labels.shape[1])
+    owner = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
+    order = np.lexsort((labels.indices, n_images[labels.indices], owner))
+    strata = np.full(labels.shape[0], labels.shape[1], np.intp)
+    has_any, first = np.unique(owner[order], return_index=True)
+    strata[has_any] = labels.indices[order][first]
+    return strata
+
+
+def _rank_in_stratum(
+    alive: NDArray[np.int32], strata: NDArray[np.intp], random: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return the place of each image among those of its stratum, in random order."""
+    order = np.lexsort((random.permutation(len(alive)), strata[alive]))
+    sorted_strata = strata[alive][order]
+    rank = np.empty(len(alive), np.intp)
+    rank[order] = np.arange(len(alive)) - np.searchsorted(sorted_strata, sorted_strata)
+    return rank

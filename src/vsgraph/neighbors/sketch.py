@@ -1,0 +1,108 @@
+"""Short vectors that stand for long ones in the neighbor search.
+
+A row is turned onto the principal axes of the features and cut to the first few; how much was cut
+off is kept as one more number. The inner product of two sketches is then an upper bound of the
+cosine (Cauchy-Schwarz on what was cut off), and with `share` below one an estimate of it.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vsgraph.common.blocks import do_in_threads, row_blocks, row_lengths
+
+SAMPLE = 2**13
+TURNS = 4
+ROUNDING = 1e-5  # how much longer single precision may make what is kept of a row of length one
+
+Singles = NDArray[np.float32]
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Features that are searched: any float type, mapped or not, and what scales them to one.
+
+    Attributes
+    ----------
+    features : float array of shape (n_images, n_dims)
+        fp16 or float32.
+    scale : float32 array of shape (n_images,)
+        One over each row's length; zero for a row of zeros.
+    alive : int array
+        Rows that are not zero.
+    """
+
+    features: NDArray[Any]
+    scale: Singles
+    alive: NDArray[np.int32]
+
+    @property
+    def raw(self) -> NDArray[Any]:
+        """The features as the compiled loops take them: fp16 as its bits."""
+        plain = np.asarray(self.features)
+        return plain.view(np.uint16) if plain.dtype == np.float16 else plain
+
+    def unit(self, rows: slice | NDArray[np.integer[Any]]) -> Singles:
+        """Return rows scaled to length one."""
+        block = np.array(self.features[rows], np.float32)
+        block *= self.scale[rows][:, None]
+        return block
+
+
+def rows_to_search(features: NDArray[Any]) -> Rows:
+    """Measure the rows of `features`.
+
+    >>> rows_to_search(np.array([[3.0, 4.0], [0.0, 0.0]], np.float16)).scale.tolist()
+    [0.20000000298023224, 0.0]
+    """
+    length = row_lengths(features)
+    scale = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+    alive = np.flatnonzero(length > 0).astype(np.int32)
+    return Rows(features, scale.astype(np.float32), alive)
+
+
+def principal_axes(rows: Rows, n_axes: int) -> Singles:
+    """Return directions in which a sample of the rows lies, about the widest first, as columns.
+
+    Few axes are found by a few turns of the sample's second moment on a random start, all of them
+    exactly. Either way they are at right angles, on which the bound of a cosine rests.
+    """
+    random = np.random.default_rng(0)
+    n_sample = min(SAMPLE, len(rows.alive))
+    sample = rows.unit(np.sort(random.choice(rows.alive, n_sample, replace=False)))
+    moment = (sample.T @ sample).astype(np.float64)
+    if 2 * n_axes > len(moment):
+        spread, axes = np.linalg.eigh(moment)
+        return np.ascontiguousarray(axes[:, np.argsort(-spread)[:n_axes]], dtype=np.float32)
+    axes = random.normal(size=(len(moment), n_axes))
+    for _ in range(TURNS):
+        axes = np.linalg.qr(moment @ axes)[0]
+    return np.ascontiguousarray(axes, dtype=np.float32)
+
+
+def sketch(rows: Rows, axes: Singles, *, share: float, progress: bool = False) -> Singles:
+    """Return the sketch of every row that is alive, (n_alive, n_axes + 1).
+
+    Parameters
+    ----------
+    rows : Rows
+        The features.
+    axes : array of shape (n_dims, n_axes)
+        The first of :func:`principal_axes`.
+    share : float
+        How much of what was cut off two rows are taken to have in common: one for a bound.
+    progress : bool
+        Show a progress bar.
+    """
+    short = np.empty((len(rows.alive), axes.shape[1] + 1), np.float32)
+
+    def fill(block: slice) -> None:
+        short[block, :-1] = rows.unit(rows.alive[block]) @ axes
+        kept = np.einsum("ij,ij->i", short[block, :-1], short[block, :-1])
+        short[block, -1] = np.sqrt(share * (np.maximum(1 - kept, 0) + ROUNDING))
+
+    blocks = row_blocks(len(short), row_bytes=4 * len(axes), most=4096)
+    do_in_threads(fill, blocks, title="sketch", progress=progress)
+    return short

@@ -1,0 +1,121 @@
+"""The map of a crawl: a sample of its images on a plane, with their labels before and after."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+
+from vsgraph.common.blocks import as_floats
+from vsgraph.common.checks import Floats, filled_rows
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.errors import InputError
+from vsgraph.report.map_layout import FEWEST, embed
+from vsgraph.report.tallies import Labels, Rows, first_classes
+from vsgraph.result.correction import Correction
+
+LONGEST_TITLE = 90
+GRID = 9999
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CrawlMap:
+    """Images and their places, or why there is none.
+
+    Attributes
+    ----------
+    rows : int array of shape (n,)
+        The images, in ascending order.
+    places : float array of shape (n, 2)
+        Whole numbers in 0..9999.
+    note : str
+        What a reader should know about it.
+    """
+
+    rows: Rows
+    places: Floats
+    note: str
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether there is anything to see."""
+        return len(self.rows) > 0
+
+
+def draw_map(features: ArrayLike | None, *, n_images: int, most: int = 5000) -> CrawlMap:
+    """Place a sample of images on a plane.
+
+    Parameters
+    ----------
+    features : array of shape (n_images, d) or None
+        May be mapped from disk: only the sample is read.
+    n_images : int
+        Rows that there must be.
+    most : int
+        Size of the sample.
+
+    Returns
+    -------
+    drawn : CrawlMap
+        Empty, with a note, if there are no features.
+
+    Examples
+    --------
+    >>> draw_map(None, n_images=3).note
+    'There is no map: the report was written without the features of the images.'
+    """
+    nothing = np.empty(0, np.intp), np.empty((0, 2))
+    if features is None:
+        return CrawlMap(
+            *nothing, "There is no map: the report was written without the features of the images."
+        )
+    table: Any = features if hasattr(features, "shape") else np.asarray(features)
+    if len(table.shape) != 2 or table.shape[0] != n_images:
+        raise InputError(f"features must have shape ({n_images}, d), got {table.shape}")
+    rows = np.arange(n_images)
+    if n_images > most:
+        rows = np.sort(np.random.default_rng(0).choice(n_images, most, replace=False))
+    vectors = np.nan_to_num(as_floats(np.asarray(table[rows])), posinf=0, neginf=0)
+    rows, vectors = rows[filled_rows(vectors)], vectors[filled_rows(vectors)]
+    if len(rows) < 2:
+        return CrawlMap(*nothing, "There is no map: no image has features.")
+    note = f"A sample of {len(rows):,} of {n_images:,} images. " if len(rows) < n_images else ""
+    note += "Images that look alike lie together; distances between far groups say little."
+    if len(rows) < FEWEST:
+        note = "So few images are placed on their two principal axes."
+    return CrawlMap(rows, _on_grid(embed(vectors)), note)
+
+
+def _on_grid(places: Floats) -> Floats:
+    """Return places as whole numbers, half by value and half by rank: gaps are drawn together."""
+    low, high = places.min(axis=0), places.max(axis=0)
+    values = (places - low) / np.maximum(high - low, 1e-12)
+    ranks = (rankdata(places, axis=0) - 1) / (len(places) - 1)
+    return np.rint((values + ranks) * (GRID / 2))
+
+
+def map_data(
+    drawn: CrawlMap,
+    crawl: Crawl,
+    correction: Correction,
+    labels: Labels,
+    *,
+    pages: dict[int, str],
+    pictures: frozenset[int],
+) -> dict[str, Any]:
+    """Return what the page's script draws: columns of numbers, titles, names of the classes."""
+    rows = drawn.rows
+    titles = crawl.texts(rows, fields=crawl.text_fields[:1])
+    return {
+        "x": drawn.places[:, 0].astype(int).tolist(),
+        "y": drawn.places[:, 1].astype(int).tolist(),
+        "web": first_classes(labels.web, rows).tolist(),
+        "final": first_classes(labels.final, rows).tolist(),
+        "sure": np.rint(100 * np.clip(correction.confidence[rows], 0, 1)).astype(int).tolist(),
+        "row": rows.tolist(),
+        "picture": [int(row in pictures) for row in rows.tolist()],
+        "title": [title[:LONGEST_TITLE] for title in titles],
+        "names": [name[:LONGEST_TITLE] for name in correction.class_names],
+        "pages": [pages.get(i, "") for i in range(len(correction.class_names))],
+    }

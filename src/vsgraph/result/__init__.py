@@ -1,0 +1,1 @@
+"""What a correction found out: scores, decisions, the record, why."""

@@ -1,0 +1,104 @@
+"""Networks as a training starts them: published weights, random ones, or a trained model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vsgraph.encoders.sources.architectures import (
+    SIZES,
+    Architecture,
+    lite_architecture,
+    resnet50_architecture,
+)
+from vsgraph.encoders.sources.checkpoints import Checkpoint, is_checkpoint
+from vsgraph.encoders.sources.hub import (
+    find_folder,
+    timm_architecture,
+    timm_network,
+    vision_architecture,
+)
+from vsgraph.encoders.sources.hub import vision_network as load_vision
+from vsgraph.encoders.sources.lite import lite_network
+from vsgraph.encoders.sources.networks import Classifier, build_body, n_features
+from vsgraph.encoders.sources.towers import tower
+from vsgraph.errors import InputError, is_meant
+from vsgraph.training.recipe import Recipe, Start
+
+MOMENTUM = 0.1  # of the running means of norms
+
+
+def start_networks(
+    start: Start, class_names: Sequence[str], recipe: Recipe
+) -> tuple[list[Any], Architecture]:
+    """Return the networks to train, two for Co-teaching, and what they are made of.
+
+    The two differ by their random weights: all of them, or those of the classifier.
+    """
+    if recipe.forget_rate is not None and is_checkpoint(Path(start.network)):
+        raise InputError(
+            "Co-teaching needs two networks that differ, and one trained model gives the same one "
+            "twice: start from published or random weights"
+        )
+    found = []
+    for number in range(1 if recipe.forget_rate is None else 2):
+        torch.manual_seed(recipe.random_state + number)
+        found.append(_classifier(start, class_names))
+    for _, network in found:
+        _follow_quickly(network)
+    return [one for _, one in found], found[0][0]
+
+
+def _follow_quickly(network: Any) -> None:  # noqa: ANN401
+    """Let the running means of norms follow within tens of steps; published ones take hundreds."""
+    for module in network.modules():
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):  # noqa: SLF001
+            module.momentum = MOMENTUM
+
+
+def _classifier(start: Start, class_names: Sequence[str]) -> tuple[Architecture, Any]:
+    """Return a classifier and what it is made of."""
+    if is_checkpoint(Path(start.network)):
+        return _trained(Path(start.network), start.size, class_names)
+    made, body = _body(start.network, start.size, pretrained=start.pretrained)
+    return made, Classifier(body, n_features(body, made), len(class_names))
+
+
+def _trained(
+    folder: Path, size: int | None, class_names: Sequence[str]
+) -> tuple[Architecture, Any]:
+    """Return a trained model, to go on with."""
+    kept = Checkpoint.load(folder)
+    kept.refuse_other_classes(class_names, "the crawl")
+    if size not in {None, kept.architecture.height}:
+        raise InputError(
+            f"{folder} was trained at {kept.architecture.height} pixels; leave size as it is"
+        )
+    return kept.architecture, kept.build(folder)
+
+
+def _body(name: str, size: int | None, *, pretrained: bool) -> tuple[Architecture, Any]:
+    """Return a network before its classifier."""
+    if name in SIZES:
+        made = lite_architecture(name, size)
+        return made, lite_network(name) if pretrained else build_body(made)
+    if name == "resnet50":
+        if pretrained:
+            raise InputError(
+                "resnet50 comes without weights: train it from random ones (--from-scratch), or "
+                "give a folder or hub name of one with weights, as microsoft/resnet-50"
+            )
+        made = resnet50_architecture(size)
+        return made, build_body(made)
+    if name.startswith("timm:"):
+        short = name.removeprefix("timm:")
+        network = timm_network(short, pretrained=pretrained)
+        made = timm_architecture(short, network, size)
+        return made, tower(made, network)
+    meant = is_meant(name, [*SIZES, "resnet50"])
+    if meant and "/" not in name and not Path(name).exists():
+        raise InputError(f"there is no network {name!r}; did you mean {meant}?")
+    folder = find_folder(name, "the network")
+    made = vision_architecture(folder, size)
+    return made, load_vision(folder, made) if pretrained else build_body(made)

@@ -1,0 +1,397 @@
+"""Vectors on disk: whole, resumable, never mixed, each content once."""
+
+import errno
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import textwrap
+import time
+from collections import namedtuple
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.encoders import Embedding, OwnEncoder, embed_images, embed_texts, frames
+from vsgraph.encoders.frames import FrameLog
+from vsgraph.errors import InputError
+
+N = 200
+
+
+def mean_colors(pixels):
+    grid = pixels.reshape(len(pixels), 4, 4, 4, 4, 3).mean(axis=(2, 4))
+    return grid.reshape(len(pixels), -1)
+
+
+def own(function=mean_colors, **options):
+    return OwnEncoder(function, **({"name": "mean colors", "size": 16} | options))
+
+
+def picture(seed):
+    colors = np.random.default_rng(seed).integers(0, 255, (24, 32, 3), np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(colors).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def crawl_of(root, names, **columns):
+    labels = pa.array([0] * len(names), pa.int32())
+    table = pa.table({"image": names, "web_labels": labels, **columns})
+    return Crawl("a folder", root, table, ("crane",), text_fields=("title",))
+
+
+@pytest.fixture
+def crawl(tmp_path):
+    """200 pictures: every tenth the same, one missing, one broken."""
+    root = tmp_path / "pictures"
+    root.mkdir()
+    names = [f"{i:03d}.png" for i in range(N)]
+    for i, name in enumerate(names):
+        (root / name).write_bytes(picture(0 if i % 10 == 0 else i))
+    (root / "005.png").unlink()
+    (root / "007.png").write_bytes(b"<html>404</html>")
+    return crawl_of(root, names, title=[f"text {i % 50}" if i % 3 else "" for i in range(N)])
+
+
+def test_rows_stay_aligned_and_reasons_are_counted(crawl, tmp_path):
+    made = embed_images(crawl, own(), tmp_path / "out", dtype="float32")
+    assert made.vectors.shape == (N, 48)
+    assert made.probs is None
+    assert not made.vectors[[5, 7]].any()
+    assert made.vectors[np.setdiff1d(np.arange(N), [5, 7])].any(axis=1).all()
+    assert crawl.problems.counts == {"picture missing or empty": 1, "not a picture": 1}
+    assert "007.png (a web page or drawing in text)" in str(crawl.problems)
+    assert made.record["problems"] == dict(crawl.problems.counts)
+    pixels = np.asarray(Image.open(crawl.image_path(11)), float)
+    assert made.vectors[11].mean() == pytest.approx(pixels.mean(), abs=0.5)
+
+
+def test_the_same_picture_is_encoded_once(crawl, tmp_path):
+    seen = []
+
+    def counting(pixels):
+        seen.append(len(pixels))
+        return mean_colors(pixels)
+
+    encoder = own(counting)
+    seen.clear()
+    made = embed_images(crawl, encoder, tmp_path / "out")
+    assert sum(seen) == N - 19 - 2
+    assert (made.vectors[::10] == made.vectors[0]).all()
+    assert len(np.unique(made.keys, axis=0)) == N - 19 - 2 + 1
+
+
+def test_the_result_is_one_plain_array(crawl, tmp_path):
+    embed_images(crawl, own(), tmp_path / "out")
+    plain = np.load(tmp_path / "out" / "vectors.npy", mmap_mode="r")
+    assert isinstance(plain, np.memmap)
+    assert plain.dtype == np.float16
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pictures"]
+    Embedding.load(tmp_path / "out", verify=True)
+
+
+def test_a_finished_folder_is_not_done_again(crawl, tmp_path):
+    encoder = own()
+    first = embed_images(crawl, encoder, tmp_path / "out")
+    before = (first.folder / "vectors.npy").stat()
+    encoder.encode = None  # would fail if it were called
+    embed_images(crawl, encoder, tmp_path / "out")
+    assert (first.folder / "vectors.npy").stat() == before
+    assert crawl.problems.counts == {"picture missing or empty": 2, "not a picture": 2}
+
+
+def test_a_crawl_that_grew_encodes_only_what_is_new(crawl, tmp_path):
+    encoder = own()
+    first = np.array(embed_images(crawl.take(slice(0, 150)), encoder, tmp_path / "out").vectors)
+    seen = []
+    encoder.encode, encode = lambda p: seen.append(len(p)) or encode(p), encoder.encode
+    grown = embed_images(crawl, encoder, tmp_path / "out")
+    assert sum(seen) == 45
+    assert (grown.vectors[:150] == first).all()
+    assert (grown.vectors == embed_images(crawl, own(), tmp_path / "fresh").vectors).all()
+
+
+def test_a_changed_file_is_read_again(crawl, tmp_path):
+    embed_images(crawl, own(), tmp_path / "out")
+    (crawl.root / "011.png").write_bytes(picture(999))
+    made = embed_images(crawl, own(), tmp_path / "out")
+    assert (made.vectors == embed_images(crawl, own(), tmp_path / "fresh").vectors).all()
+
+
+@pytest.mark.parametrize(
+    "other", [{"name": "other"}, {"size": 32}, {"version": "2"}, {"crop": 1.0}], ids=str
+)
+def test_other_encoders_never_mix(other, crawl, tmp_path):
+    def colors(pixels):
+        return pixels.mean(axis=(1, 2))
+
+    embed_images(crawl, own(colors), tmp_path / "out")
+    with pytest.raises(InputError, match=r"made in another way .* choose another folder"):
+        embed_images(crawl, own(colors, **other), tmp_path / "out")
+    made = embed_images(crawl, own(colors, **other), tmp_path / "out", overwrite=True)
+    fresh = embed_images(crawl, own(colors, **other), tmp_path / "fresh")
+    assert (made.vectors == fresh.vectors).all()
+
+
+def test_another_dtype_does_not_mix(crawl, tmp_path):
+    embed_images(crawl, own(), tmp_path / "out")
+    with pytest.raises(InputError, match="made in another way"):
+        embed_images(crawl, own(), tmp_path / "out", dtype="float32")
+    with pytest.raises(InputError, match="dtype must be float16 or float32, got 'int8'"):
+        embed_images(crawl, own(), tmp_path / "out", dtype="int8")
+
+
+def test_tar_shards_give_the_same_as_folders(crawl, tmp_path):
+    names, offsets, sizes = [], [], []
+    with tarfile.open(tmp_path / "00000.tar", "w") as tar:
+        for path in sorted(crawl.root.iterdir()):
+            tar.add(path, path.name)
+    with tarfile.open(tmp_path / "00000.tar") as tar:
+        for member in tar:
+            names.append(member.name)
+            offsets.append(member.offset_data)
+            sizes.append(member.size)
+    shards = crawl_of(
+        tmp_path, names, shard=["00000.tar"] * len(names), offset=offsets, size=sizes,
+        title=[""] * len(names),
+    )  # fmt: skip
+    made = embed_images(shards, own(), tmp_path / "out")
+    rows = [i for i in range(N) if i != 5]
+    assert (made.vectors == embed_images(crawl, own(), tmp_path / "folder").vectors[rows]).all()
+    assert "00000.tar: 007.png" in str(shards.problems)
+
+
+def test_class_probabilities_are_kept_beside_the_vectors(crawl, tmp_path):
+    encoder = own()
+    plain = encoder.encode
+    encoder.n_classes = 2
+    encoder.encode = lambda p: plain(p)._replace(probs=np.tile([0.25, 0.75], (len(p), 1)))
+    made = embed_images(crawl, encoder, tmp_path / "out")
+    assert made.vectors.shape == (N, 48)
+    assert made.probs.shape == (N, 2)
+    assert (made.probs[11] == [0.25, 0.75]).all()
+    assert (made.probs[5] == 0).all()
+    (crawl.root / "005.png").write_bytes(picture(5))
+    grown = embed_images(crawl, encoder, tmp_path / "out")
+    assert (grown.probs[5] == [0.25, 0.75]).all()
+
+
+class Lengths:
+    """A text encoder that counts letters."""
+
+    name, n_dims, fingerprint = "lengths", 2, "lengths-1"
+    seen = 0
+
+    def encode(self, texts):
+        self.seen += len(texts)
+        return np.array([[len(text), text.count("1")] for text in texts], np.float32)
+
+
+def test_texts_empty_ones_are_zeros_and_same_ones_encoded_once(crawl, tmp_path):
+    encoder = Lengths()
+    made = embed_texts(crawl, encoder, tmp_path / "out")
+    assert encoder.seen == 50
+    assert not made.vectors[::3].any()
+    assert made.vectors[11].tolist() == [7, 2]
+    listed = embed_texts([" text 11 ", ""], encoder, tmp_path / "list", dtype="float32")
+    assert listed.vectors.tolist() == [[7, 2], [0, 0]]
+    assert len(embed_texts([], encoder, tmp_path / "none").vectors) == 0
+
+
+def test_numbers_too_large_for_fp16_are_refused(crawl, tmp_path):
+    huge = own(lambda pixels: np.full((len(pixels), 3), 1e6), name="huge")
+    with pytest.raises(InputError, match="float16 cannot hold; use dtype float32"):
+        embed_images(crawl, huge, tmp_path / "out")
+
+
+def test_a_function_that_returns_the_wrong_shape_is_refused():
+    with pytest.raises(
+        InputError, match=r"must return an array of shape \(1, n_dims\), got \(3,\)"
+    ):
+        own(lambda pixels: np.ones(3))
+
+
+KILLED = """
+    import sys, time
+    from pathlib import Path
+    sys.path.insert(0, {tests!r})
+    from test_vector_store import crawl_of, mean_colors, own
+
+    def slow(pixels):
+        time.sleep(0.15)
+        return mean_colors(pixels)
+
+    from vsgraph.encoders import embed_images, pipeline
+    pipeline.IMAGE_BATCH = 8
+    root = Path({root!r})
+    names = [f"{{i:03d}}.png" for i in range(200)]
+    embed_images(crawl_of(root, names, title=names), own(slow), {out!r})
+"""
+
+
+def parts_size(folder):
+    return sum(path.stat().st_size for path in folder.glob("out.parts-*/shard-*.bin"))
+
+
+def test_killed_in_the_middle_and_started_again_it_leaves_the_same_bytes(
+    crawl, tmp_path, monkeypatch
+):
+    script = KILLED.format(
+        tests=str(Path(__file__).parents[1]), root=str(crawl.root), out=str(tmp_path / "out")
+    )
+    for wanted in (2000, 6000):
+        child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)])
+        deadline = time.monotonic() + 60
+        while parts_size(tmp_path) < wanted and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(child.pid, signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+    assert not (tmp_path / "out").exists()
+    kept = parts_size(tmp_path)
+    assert kept >= 6000
+    (shard,) = tmp_path.glob("out.parts-*/shard-00000.bin")
+    with shard.open("ab") as file:  # a frame torn in the middle, as by a loss of power
+        file.write(shard.read_bytes()[:300])
+
+    monkeypatch.setattr("vsgraph.encoders.pipeline.IMAGE_BATCH", 8)
+    seen = []
+    encoder = own(lambda p: seen.append(len(p)) or mean_colors(p))
+    seen.clear()
+    resumed = embed_images(crawl, encoder, tmp_path / "out")
+    assert 0 < sum(seen) < N - 30
+    whole = embed_images(
+        crawl_of(crawl.root, crawl.table["image"].to_pylist()), own(), tmp_path / "whole"
+    )
+    for name in ("vectors.npy", "keys.npy", "record.json"):
+        assert (resumed.folder / name).read_bytes() == (whole.folder / name).read_bytes(), name
+    assert crawl.problems.counts == {"picture missing or empty": 1, "not a picture": 1}
+
+
+def test_an_error_in_the_middle_keeps_what_was_done(crawl, tmp_path, monkeypatch):
+    monkeypatch.setattr("vsgraph.encoders.pipeline.IMAGE_BATCH", 16)
+    calls = []
+
+    def failing(pixels):
+        calls.append(1)
+        if len(calls) > 4:
+            raise RuntimeError("no more")
+        return mean_colors(pixels)
+
+    with pytest.raises(RuntimeError, match="no more"):
+        embed_images(crawl, own(failing), tmp_path / "out")
+    assert parts_size(tmp_path) > 3000
+    made = embed_images(crawl, own(), tmp_path / "out")
+    assert (made.vectors == embed_images(crawl, own(), tmp_path / "whole").vectors).all()
+
+
+def test_damage_in_the_middle_is_found_and_done_again(crawl, tmp_path, monkeypatch):
+    monkeypatch.setattr("vsgraph.encoders.pipeline.IMAGE_BATCH", 16)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("vsgraph.encoders.store.VectorStore.finish", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            embed_images(crawl, own(), tmp_path / "out")
+    (shard,) = tmp_path.glob("out.parts-*/shard-00000.bin")
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+    made = embed_images(crawl, own(), tmp_path / "out")
+    assert (made.vectors == embed_images(crawl, own(), tmp_path / "whole").vectors).all()
+
+
+def test_damage_of_the_final_array_is_found(crawl, tmp_path):
+    made = embed_images(crawl, own(), tmp_path / "out")
+    path = made.folder / "vectors.npy"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"vectors\.npy is damaged; embed again"):
+        Embedding.load(made.folder, verify=True)
+
+
+def test_frames_go_to_new_files_when_one_is_full(tmp_path, monkeypatch):
+    monkeypatch.setattr(frames, "SHARD_BYTES", 100)
+    log = FrameLog(tmp_path)
+    for i in range(5):
+        log.append({"i": i}, bytes([i]) * 60)
+    found = list(FrameLog(tmp_path).scan())
+    assert [frame.values["i"] for frame in found] == [0, 1, 2, 3, 4]
+    assert [frame.read() for frame in found] == [bytes([i]) * 60 for i in range(5)]
+    assert len(list(tmp_path.glob("shard-*.bin"))) == 5
+
+
+@pytest.mark.parametrize("tail", [b"VSG", b"nonsense" * 9])
+def test_what_was_torn_off_is_cut_and_written_over(tail, tmp_path):
+    FrameLog(tmp_path).append({"i": 0}, b"whole")
+    (path,) = tmp_path.iterdir()
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes() + tail)
+    log = FrameLog(tmp_path)
+    assert [frame.read() for frame in log.scan()] == [b"whole"]
+    assert path.stat().st_size == size
+    log.append({"i": 1}, b"next")
+    assert [frame.read() for frame in FrameLog(tmp_path).scan()] == [b"whole", b"next"]
+
+
+def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    log = FrameLog(tmp_path)
+    log.append({"i": 0}, b"whole")
+
+    class Huge(bytes):
+        def __radd__(self, other):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        log.append({"i": 1}, Huge(b"x"))
+    assert [frame.values["i"] for frame in FrameLog(tmp_path).scan()] == [0]
+
+
+def test_two_processes_do_not_fill_one_folder(crawl, tmp_path):
+    def nested(pixels):
+        if len(pixels) > 1:
+            embed_images(crawl, own(), tmp_path / "out")
+        return mean_colors(pixels)
+
+    with pytest.raises(InputError, match="is in use by another process"):
+        embed_images(crawl, own(nested), tmp_path / "out")
+
+
+def test_no_room_on_the_disk_is_said_before_the_start(crawl, tmp_path, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(100, 90, 10))
+    with pytest.raises(InputError, match=r"200 rows need .* GB are free; choose another disk"):
+        embed_images(crawl, own(), tmp_path / "out")
+
+
+def test_a_disk_that_fills_up_is_said(crawl, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(FrameLog, "append", full)
+    with pytest.raises(InputError, match="is full; what was encoded is kept"):
+        embed_images(crawl, own(), tmp_path / "out")
+
+
+def test_folders_of_others_are_left_alone(crawl, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(InputError, match="holds other files; choose another folder"):
+        embed_images(crawl, own(), tmp_path / "mine")
+    with pytest.raises(InputError, match="is a file; choose the name of a folder"):
+        embed_images(crawl, own(), tmp_path / "mine" / "letter.txt")
+    with pytest.raises(InputError, match="holds no vectors of vsgraph"):
+        Embedding.load(tmp_path / "mine")
+    (tmp_path / "mine" / "record.json").write_text(json.dumps({"format": "other"}))
+    with pytest.raises(InputError, match="is not in the format vsgraph-vectors-1"):
+        Embedding.load(tmp_path / "mine")

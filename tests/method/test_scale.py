@@ -1,0 +1,237 @@
+"""What keeps a large crawl within a small machine: top scores, blocks, estimates, files on disk."""
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vsgraph
+from conftest import make_two_senses
+from vsgraph import TopScores, cli
+from vsgraph.common import blocks
+from vsgraph.errors import InputError
+from vsgraph.method.estimate import check_room
+
+ESTIMATE = importlib.import_module("vsgraph.method.estimate")  # the function has the same name
+
+
+@given(seed=st.integers(0, 2**32 - 1), n_classes=st.integers(1, 12), n_kept=st.integers(1, 15))
+@settings(deadline=None, max_examples=80)
+def test_the_highest_scores_are_kept_and_the_rest_keep_their_mass(seed, n_classes, n_kept):
+    random = np.random.default_rng(seed)
+    dense = np.round(random.uniform(size=(9, n_classes)), 1).astype(np.float32)
+    scores = TopScores.of(dense, n_kept=n_kept)
+    n_kept = min(n_kept, n_classes)
+    np.testing.assert_allclose(scores.values, -np.sort(-dense, axis=1)[:, :n_kept])
+    np.testing.assert_allclose(scores[:].sum(axis=1), dense.sum(axis=1), atol=1e-5)
+    np.testing.assert_array_equal(scores.max(axis=1), dense.max(axis=1))
+    np.testing.assert_array_equal(
+        np.take_along_axis(dense, scores.classes.astype(int), axis=1), scores.values
+    )
+    np.testing.assert_allclose(scores.total, dense.sum(axis=1), atol=1e-5)
+    if n_kept == n_classes:
+        np.testing.assert_array_equal(np.asarray(scores), dense)
+        np.testing.assert_array_equal(scores.argmax(axis=1), dense.argmax(axis=1))
+        asked = random.integers(n_classes, size=9)
+        np.testing.assert_array_equal(scores.at(asked), dense[np.arange(9), asked])
+
+
+def test_a_score_that_was_not_kept_is_its_share_of_the_rest():
+    scores = TopScores.of([[0.5, 0.1, 0.3, 0.1]], n_kept=2)
+    assert scores.at([1])[0] == pytest.approx(0.1)
+    np.testing.assert_allclose(scores[0], [0.5, 0.1, 0.3, 0.1])
+    np.testing.assert_allclose(np.asarray(scores, float)[0], [0.5, 0.1, 0.3, 0.1], atol=1e-6)
+
+
+def test_scores_refuse_what_they_cannot_do():
+    scores = TopScores.of(np.eye(3), n_kept=2)
+    assert repr(scores) == "TopScores(3 rows, 2 of 3 kept)"
+    with pytest.raises(InputError, match="along rows only"):
+        scores.argmax(axis=0)
+    with pytest.raises(InputError, match="read whole rows of scores"):
+        scores[0, 1]
+
+
+def test_more_than_65_thousand_classes_have_their_numbers():
+    row = np.zeros((1, 70_000), np.float32)
+    row[0, 69_999] = 1
+    assert TopScores.of(row, n_kept=3).argmax()[0] == 69_999
+
+
+def test_keeping_few_scores_changes_no_label():
+    crawl = make_two_senses(n=400, n_classes=12)
+    whole = crawl.correct(vsgraph.Settings(anchors_per_class=8))
+    few = crawl.correct(vsgraph.Settings(anchors_per_class=8, kept_scores=3))
+    np.testing.assert_array_equal(whole.final_labels, few.final_labels)
+    assert few.final_probs.values.shape == (400, 3)
+    np.testing.assert_allclose(few.final_probs.values, whole.final_probs.values[:, :3])
+    np.testing.assert_allclose(few.confidence, whole.confidence, atol=0.05)
+
+
+def test_small_blocks_change_no_result(monkeypatch):
+    crawl = make_two_senses(n=300)
+    whole = crawl.correct()
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 2000)
+    cut = crawl.correct()
+    np.testing.assert_array_equal(whole.final_labels, cut.final_labels)
+    np.testing.assert_allclose(whole.final_probs.values, cut.final_probs.values, atol=1e-4)
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    """A crawl in half precision on disk, and its options for the command."""
+    crawl = make_two_senses(n=300)
+    cnn = np.full((300, 4), 0.1, np.float16)
+    cnn[np.arange(300), crawl.web_labels] = 0.7
+    arrays = {
+        "features": crawl.features.astype(np.float16),
+        "text-embeddings": crawl.text.astype(np.float16),
+        "label-embeddings": crawl.meaning,
+        "web-labels": crawl.web_labels,
+        "cnn-probs": cnn,
+    }
+    options = []
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        options += [f"--{name}", str(tmp_path / f"{name}.npy")]
+    (tmp_path / "names.txt").write_text("one\ntwo\nthree\nfour\n")
+    return crawl, [*options, "--class-names", str(tmp_path / "names.txt"), "-o", tmp_path / "out"]
+
+
+def run(options, *more):
+    return CliRunner().invoke(cli.main, ["correct-arrays", *map(str, options), *more])
+
+
+def test_arrays_on_disk_are_corrected_by_one_command(on_disk, tmp_path):
+    crawl, options = on_disk
+    told = run(options, "--set", "anchors_per_class=8", "--set", "neighbor_search=exact")
+    assert told.exit_code == 0, told.output
+    assert told.output.startswith("expected: about ")
+    made = vsgraph.Correction.load(tmp_path / "out")
+    assert made.class_names == ("one", "two", "three", "four")
+    assert made.settings.anchors_per_class == 8
+    assert made.graph_recall == 1
+    assert (made.final_labels == crawl.truth).mean() > 0.9
+    assert made.cnn_probs.shape == (300, 4)
+    assert isinstance(made.final_probs.values, np.memmap)
+
+
+def test_the_command_says_what_it_would_take_and_does_nothing(on_disk, tmp_path):
+    told = run(on_disk[1], "--dry-run")
+    assert told.exit_code == 0
+    assert "GB of memory beside the mapped files" in told.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_refuses_in_one_line_before_it_starts(on_disk, tmp_path, monkeypatch):
+    _, options = on_disk
+    told = run(options, "--set", "n_neighbors")
+    assert "--set needs NAME=VALUE, as in n_neighbors=10" in told.output
+    assert "unknown settings: neighbours" in run(options, "--set", "neighbours=3").output
+    assert "n_neighbors must be at least 1" in run(options, "--set", "k=0").output
+    (tmp_path / "out").mkdir()
+    assert "exists already; choose another folder" in run(options).output
+    (tmp_path / "out").rmdir()
+    for name, array, message in (
+        ("text-embeddings", np.ones((299, 12)), r"shape (300, 12), got (299, 12)"),
+        ("cnn-probs", np.ones((300, 3)), r"shape (300, 4), got (300, 3)"),
+        ("web-labels", np.full(300, 4), "web_labels must lie in 0..3"),
+    ):
+        kept = np.load(tmp_path / f"{name}.npy")
+        np.save(tmp_path / f"{name}.npy", array)
+        told = run(options, "--dry-run")
+        assert told.exit_code == 1
+        assert message in told.output
+        assert "expected" not in told.output
+        np.save(tmp_path / f"{name}.npy", kept)
+    (tmp_path / "names.txt").write_bytes(b"\xff\xfe\x00")
+    assert "names.txt cannot be read as UTF-8 text" in run(options).output
+    np.save(tmp_path / "features.npy", np.zeros(3))
+    assert "features.npy must hold a 2-d array, got shape (3,)" in run(options).output
+    (tmp_path / "features.npy").write_bytes(b"no array")
+    assert "features.npy is not a whole array; give a .npy file" in run(options).output
+    np.savez(tmp_path / "features.npz", a=np.zeros(3))
+    (tmp_path / "features.npz").rename(tmp_path / "features.npy")
+    assert "features.npy is an archive of arrays" in run(options).output
+    assert not (tmp_path / "out").exists()
+
+
+def test_too_little_room_is_said_before_the_start(on_disk, tmp_path, monkeypatch):
+    _, options = on_disk
+    monkeypatch.setattr(ESTIMATE, "available_memory", lambda: 1e6)
+    told = run(options)
+    assert told.exit_code == 1
+    assert "of memory, but 0.0 GB are free; close other programs" in told.output
+    assert run(options, "--anyway").exit_code == 0
+    huge = vsgraph.Estimate({"graph": 1.0}, memory=0.0, disk=1e18)
+    with pytest.raises(InputError, match=r"needs 1000000000\.0 GB of disk, but .* GB are free"):
+        check_room(huge, tmp_path / "not" / "there")
+
+
+def test_available_memory_is_known_or_none(monkeypatch, tmp_path):
+    assert ESTIMATE.available_memory() > 1e8
+    monkeypatch.setattr(ESTIMATE, "Path", lambda _: tmp_path / "none")
+    assert ESTIMATE.available_memory() is None or ESTIMATE.available_memory() > 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"neighbor_search": "exact"},
+        {"solver": "adam", "epochs": 5000},
+        {"n_neighbors": 20},
+        {"anchors_per_class": 500},
+        {"gnn_layers": 2},
+        {"kept_scores": 200},
+    ],
+)
+def test_what_costs_more_is_expected_to(changes):
+    shape = {"n_images": 400_000, "n_dims": 512, "n_classes": 300, "machine_flops": 1e11}
+    usual = vsgraph.estimate(vsgraph.Settings(), **shape)
+    more = vsgraph.estimate(vsgraph.Settings(**changes), **shape)
+    total, other = (sum(plan.seconds.values()) + plan.disk / 1e9 for plan in (usual, more))
+    assert other > total
+
+
+def test_a_warning_on_the_command_line_is_one_line(on_disk):
+    told = run(on_disk[1], "--set", "anchors_per_class=500")
+    line = next(line for line in told.output.splitlines() if "Warning" in line)
+    assert line.startswith("Warning: 4 of 4 classes have fewer than 500 anchors (one, two, three")
+
+
+def test_an_estimate_of_nothing_is_refused():
+    with pytest.raises(InputError, match="n_images must be at least 1"):
+        vsgraph.estimate(vsgraph.Settings(), n_images=0, n_dims=8, n_classes=3)
+
+
+def test_an_estimate_reads_as_a_sentence():
+    plan = vsgraph.estimate(
+        vsgraph.Settings(), n_images=2_400_000, n_dims=2048, n_classes=1000, machine_flops=1.3e11
+    )
+    assert str(plan).startswith("about ")
+    assert " min (reading " in str(plan)
+    few = vsgraph.estimate(vsgraph.Settings(), n_images=500, n_dims=8, n_classes=3)
+    assert sum(few.seconds.values()) < 10
+
+
+def test_a_cnn_that_gives_top_scores_is_as_good_as_a_dense_one():
+    crawl = make_two_senses(n=240)
+    dense = np.random.default_rng(0).dirichlet(np.ones(4), size=240).astype(np.float32)
+    whole = crawl.correct(cnn_probs=dense)
+    top = crawl.correct(cnn_probs=TopScores.of(dense, n_kept=4))
+    np.testing.assert_array_equal(whole.final_labels, top.final_labels)
+    with pytest.raises(InputError, match=r"cnn_probs must have shape \(240, 4\), got \(3, 4\)"):
+        crawl.correct(cnn_probs=TopScores.of(dense[:3], n_kept=2))
+
+
+def test_the_results_of_the_benchmark_are_on_the_page():
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "performance.md").read_text()
+    results = json.loads((root / "benchmarks" / "results.json").read_text())
+    whole = results["whole 500k"]
+    assert f"{whole['n_images']:,} x 2048, 500 | {whole['seconds']:.0f}" in page

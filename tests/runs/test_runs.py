@@ -1,0 +1,441 @@
+"""A run from a crawl on disk to corrected labels: resumed, redone in part, killed, judged."""
+
+import dataclasses
+import json
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+import vsgraph
+from made_pictures import put
+from run_beside_cleanlab import main as beside_cleanlab
+from vsgraph.cli import main
+from vsgraph.demo.made_up import make_crawl, picture_features, text_vectors, write_crawl
+from vsgraph.errors import InputError
+from vsgraph.runs import Choices, Run, run
+from vsgraph.runs.running import preview
+
+FEW = vsgraph.Settings(n_neighbors=4, anchors_per_class=5)
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory):
+    """Return a small made-up crawl on disk with vectors of its own."""
+    folder = tmp_path_factory.mktemp("crawl")
+    made = make_crawl(per_class=15)
+    table = write_crawl(made, folder)
+    texts, meanings = text_vectors(made.titles, made.descriptions)
+    np.save(folder / "features.npy", picture_features(made.pictures).astype(np.float32))
+    order = np.argsort(made.class_names)  # a reader sorts the classes
+    np.save(folder / "texts.npy", texts.astype(np.float32))
+    np.save(folder / "labels.npy", meanings[order].astype(np.float32))
+    return table
+
+
+def own_vectors(table, **more):
+    where = table.parent
+    return Choices(
+        features=where / "features.npy", text_embeddings=where / "texts.npy",
+        label_embeddings=where / "labels.npy", meanings=where / "meanings.csv", **more,
+    )  # fmt: skip
+
+
+def told_by(*arguments, **options):
+    lines = []
+    made = run(*arguments, tell=lines.append, **options)
+    assert lines[1].startswith("from nothing it would take about")
+    return made, lines[2:]
+
+
+def test_a_run_keeps_every_stage_and_is_not_done_twice(crawl, tmp_path):
+    made, first = told_by(crawl, tmp_path / "run", settings=FEW, choices=own_vectors(crawl))
+    _, again = told_by(crawl, tmp_path / "run", settings=FEW, choices=own_vectors(crawl))
+
+    assert first == [
+        f"{s} ..." for s in ("crawl", "meanings", "probe", "graph", "labels", "report")
+    ]
+    assert all(line.endswith("done before") for line in again)
+    assert len(made.correction) == len(made.crawl) == 105
+    assert made.page.exists()
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["versions"]["vsgraph"] == vsgraph.__version__
+    assert record["settings"]["n_neighbors"] == 4
+    assert set(record["stages"]["labels"]) >= {"key", "seconds", "finished", "counts"}
+
+
+def test_changed_settings_redo_only_what_depends_on_them(crawl, tmp_path):
+    out = tmp_path / "run"
+    run(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False)
+    other = vsgraph.Settings(n_neighbors=4, anchors_per_class=3)
+    _, lines = told_by(crawl, out, settings=other, choices=own_vectors(crawl), with_report=False)
+    wider = vsgraph.Settings(n_neighbors=5, anchors_per_class=3)
+    _, more = told_by(crawl, out, settings=wider, choices=own_vectors(crawl), with_report=False)
+
+    assert lines[0].startswith("changed since the last run: anchors_per_class (was 5, now 3); what")
+    assert lines[-2:] == ["graph: done before", "labels, again: its inputs changed ..."]
+    assert more[-2:] == ["graph, again: its inputs changed ...", lines[-1]]
+
+
+def test_a_table_of_meanings_that_was_edited_in_the_run_counts(crawl, tmp_path, model_cache):
+    out = tmp_path / "run"
+    choices = Choices(features=crawl.parent / "features.npy", text_encoder="lsa",
+                      meanings=crawl.parent / "meanings.csv")  # fmt: skip
+    run(crawl, out, settings=FEW, choices=choices, with_report=False)
+    table = out / "meanings.csv"
+    table.write_text(table.read_text().replace("nocturnal flying mammal", "flying mouse"))
+    _, lines = told_by(crawl, out, settings=FEW, choices=choices, with_report=False)
+
+    assert "texts: done before" in lines
+    assert "descriptions, again: its inputs changed ..." in lines
+    assert any("flying mouse" in meaning.description for meaning in Run.open(out).meanings)
+
+
+def test_a_stage_can_be_done_again(crawl, tmp_path):
+    out = tmp_path / "run"
+    run(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False)
+    _, lines = told_by(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False,
+                       redo_from="graph")  # fmt: skip
+
+    assert lines[-3:] == ["probe: done before", "graph ...", "labels ..."]
+    with pytest.raises(InputError, match="redo_from must be one of crawl"):
+        run(crawl, out, redo_from="dinner")
+
+
+def test_a_run_equals_the_plain_correction(crawl, tmp_path):
+    choices = own_vectors(crawl, probe=False)
+    made = run(crawl, tmp_path / "run", settings=FEW, choices=choices, with_report=False)
+    arrays = made.arrays()
+    plain = vsgraph.correct(**arrays, class_names=made.crawl.class_names, settings=FEW)
+
+    assert arrays["cnn_probs"] is None
+    np.testing.assert_array_equal(made.correction.final_labels, plain.final_labels)
+    np.testing.assert_array_equal(made.correction.final_probs.values, plain.final_probs.values)
+    assert made.correction.graph_recall == 1.0
+
+
+def test_what_does_not_fit_is_refused_in_one_line(crawl, tmp_path):
+    np.save(tmp_path / "few.npy", np.ones((3, 2), np.float32))
+    with pytest.raises(InputError, match=r"few\.npy has 3 rows, but 105 are needed"):
+        run(crawl, tmp_path / "a", choices=Choices(features=tmp_path / "few.npy"))
+    texts_only = Choices(features=crawl.parent / "features.npy",
+                         text_embeddings=crawl.parent / "texts.npy")  # fmt: skip
+    with pytest.raises(InputError, match="give label_embeddings of the same encoder"):
+        run(crawl, tmp_path / "b", choices=texts_only)
+    put(tmp_path / "other" / "notes.txt", "mine")
+    with pytest.raises(InputError, match="is no run of vsgraph"):
+        run(crawl, tmp_path / "other")
+    with pytest.raises(InputError, match="is no run of vsgraph"):
+        Run.open(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="has no corrected labels yet"):
+        Run.open(tmp_path / "a")
+    put(tmp_path / "c" / "run.json", '{"format": "x"}')
+    with pytest.raises(InputError, match="is not in the format vsgraph-run-1"):
+        Run.open(tmp_path / "c")
+    put(tmp_path / "g.npz", b"no")
+    bad_graph = own_vectors(crawl, graph=tmp_path / "g.npz")
+    with pytest.raises(InputError, match="is no sparse matrix"):
+        run(crawl, tmp_path / "d", choices=bad_graph)
+
+
+def test_nothing_of_the_users_is_replaced_or_lost_silently(crawl, tmp_path):
+    out = tmp_path / "run"
+    run(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False)
+    table = out / "meanings.csv"
+    table.write_text(table.read_text().replace("nocturnal flying mammal", "flying mouse"))
+    _, lines = told_by(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False,
+                       redo_from="meanings")  # fmt: skip
+    assert "flying mouse" in (out / "meanings-before.csv").read_text()
+    assert "meanings: the former table is kept as meanings-before.csv" in lines
+    other = put(tmp_path / "other.csv", "path,label,title\na.jpg,bat,a bat\n")
+    with pytest.raises(
+        InputError, match=r"is a run of .*; choose another folder, or say redo_from"
+    ):
+        run(other, out)
+    silent = put(tmp_path / "silent.csv", "path,label\na.jpg,bat\n")
+    with pytest.raises(InputError, match="has no text beside any image"):
+        run(silent, tmp_path / "silent")
+
+
+def test_a_crawl_that_is_gone_is_said_so(tmp_path):
+    table = write_crawl(make_crawl(per_class=3), tmp_path / "crawl")
+    made = make_crawl(per_class=3)
+    texts, meanings = text_vectors(made.titles, made.descriptions)
+    order = np.argsort(made.class_names)
+    for name, array in (
+        ("f", picture_features(made.pictures)),
+        ("t", texts),
+        ("l", meanings[order]),
+    ):
+        np.save(tmp_path / f"{name}.npy", array.astype(np.float32))
+    choices = Choices(features=tmp_path / "f.npy", text_embeddings=tmp_path / "t.npy",
+                      label_embeddings=tmp_path / "l.npy", probe=False)  # fmt: skip
+    few = vsgraph.Settings(n_neighbors=2, anchors_per_class=1)
+    run(table, tmp_path / "run", settings=few, choices=choices, with_report=False)
+    table.parent.rename(tmp_path / "moved")
+    for command in (["report"], ["export", "--to", "imagefolder", "-o", str(tmp_path / "out")]):
+        done = CliRunner().invoke(main, [command[0], str(tmp_path / "run"), *command[1:]])
+        assert done.exit_code == 1
+        assert "is gone; put it back" in done.output
+
+
+def test_a_folder_in_use_is_refused(crawl, tmp_path):
+    from vsgraph.runs.folder import RunFolder
+
+    out = tmp_path / "run"
+    with (
+        RunFolder.open(out, make=True).locked(),
+        pytest.raises(InputError, match="is in use by another process"),
+    ):
+        run(crawl, out, settings=FEW, choices=own_vectors(crawl))
+
+
+# the command line
+
+
+def vectors(table):
+    where = table.parent
+    return ["--features", f"{where / 'features.npy'}", "--text-embeddings",
+            f"{where / 'texts.npy'}", "--label-embeddings", f"{where / 'labels.npy'}",
+            "--meanings", f"{where / 'meanings.csv'}"]  # fmt: skip
+
+
+SETTINGS = ["--set", "n_neighbors=4", "--set", "anchors_per_class=5"]
+
+
+@pytest.fixture(scope="module")
+def finished(crawl, tmp_path_factory):
+    """Return the folder of a run made by the command."""
+    out = tmp_path_factory.mktemp("runs") / "run"
+    arguments = ["correct", str(crawl), "-o", str(out), *SETTINGS, *vectors(crawl)]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    assert "105 images, 7 classes" in done.output
+    assert "from nothing it would take about" in done.output
+    assert f"report: {out / 'report' / 'index.html'}" in done.output
+    return out
+
+
+def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
+    judged = CliRunner().invoke(main, ["evaluate", str(finished), "-o", str(tmp_path / "e.md")])
+    asked = CliRunner().invoke(main, ["evaluate", str(finished), "--json"])
+    alike = CliRunner().invoke(main, ["compare", str(finished), str(finished)])
+    grid = ["--grid", "k=3,4", "--grid", "m=2,5", "-o", str(tmp_path / "sweep")]
+    swept = CliRunner().invoke(main, ["sweep", str(finished), *grid])
+    rounds = CliRunner().invoke(
+        main, ["progressive", str(finished), "--rounds", "2", "-o", str(tmp_path / "p")]
+    )
+    bogus = CliRunner().invoke(
+        main, ["sweep", str(finished), "--grid", "k=3", "--measure", "bogus"]
+    )
+    wrong = CliRunner().invoke(main, ["sweep", str(finished), "--grid", "k"])
+    twice = CliRunner().invoke(main, ["sweep", str(finished), "--grid", "k=3", "--grid", "k=4"])
+    taken = CliRunner().invoke(main, ["evaluate", str(finished), "-o", str(tmp_path / "e.md")])
+
+    for result in (judged, asked, alike, swept, rounds):
+        assert result.exit_code == 0, result.output
+    accuracy = json.loads(asked.output)["accuracy"]["all"]
+    assert accuracy["after"] > accuracy["before"]
+    assert (tmp_path / "e.md").read_text().startswith("-") or "#" in (tmp_path / "e.md").read_text()
+    assert "0 of 105 images have other labels" in alike.output
+    assert swept.output.count("\n") >= 6
+    assert {p.name for p in (tmp_path / "sweep").iterdir()} == {
+        "sweep.csv",
+        "sweep.md",
+        "sweep.json",
+        "sweep.svg",
+    }
+    assert "rounds" in rounds.output
+    assert {p.name for p in (tmp_path / "p").iterdir()} == {
+        f"progressive.{ending}" for ending in ("csv", "md", "json", "svg")
+    }
+    assert (
+        "measure must be one of keep, relabel, reject, confidence, seconds, right," in bogus.output
+    )
+    assert "| n_neighbors |" not in bogus.output
+    assert "--grid needs NAME=A,B" in wrong.output
+    assert "names a setting twice" in twice.output
+    assert "e.md exists already" in taken.output
+
+
+def test_a_run_is_put_beside_cleanlab(finished, tmp_path):
+    page = tmp_path / "page.md"
+    done = CliRunner().invoke(
+        beside_cleanlab, [str(finished), "--note", "Made up.", "--write", str(page)]
+    )
+    rows = [line.split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
+    judged = CliRunner().invoke(main, ["evaluate", str(finished), "--json"])
+    accuracy = json.loads(judged.output)["accuracy"]
+
+    assert done.exit_code == 0, done.output
+    assert "Made up." in page.read_text()
+    assert [row[1] for row in rows[1:3]] == ["105", "105"]
+    assert rows[1][3] == f"{100 * accuracy['all']['before']:.1f}"
+    assert rows[4][2].startswith(f"{100 * accuracy['in set']['likeliest']:.1f} / ")
+    assert rows[5][3] == f"{100 * accuracy['not rejected']['after']:.1f}"
+
+
+def test_the_truth_may_come_from_a_table(finished, crawl, tmp_path):
+    rows = [json.loads(line) for line in crawl.read_text().splitlines()][:40]
+    lines = ["path,truth", *(f"{row['file_name']},{row['truth']}" for row in rows)]
+    table = put(tmp_path / "truth.csv", "\n".join(lines))
+    judged = CliRunner().invoke(main, ["evaluate", str(finished), "--truth", str(table), "--json"])
+    lines[1] = f"{rows[0]['file_name']},"
+    lines[2:4] = [f"{row['file_name']},bta" for row in rows[1:3]]
+    partly = put(tmp_path / "partly.csv", "\n".join(lines))
+    typos = CliRunner().invoke(main, ["evaluate", str(finished), "--truth", str(partly)])
+    other = put(tmp_path / "other.csv", "path,truth\nelsewhere.jpg,bat\n")
+    wrong = CliRunner().invoke(main, ["evaluate", str(finished), "--truth", str(other)])
+
+    assert json.loads(judged.output)["n_judged"] == 40
+    assert "39 images judged of 105" in typos.output
+    assert "a name that is no class: 'bta' (2 images; is 'bat' meant?)" in typos.output
+    assert "speaks of no image of the crawl" in wrong.output
+
+
+def test_a_run_is_exported_and_its_report_written_anew(finished, tmp_path):
+    done = CliRunner().invoke(
+        main, ["export", str(finished), "--to", "imagefolder", "-o", str(tmp_path / "clean")]
+    )
+    page = CliRunner().invoke(main, ["report", str(finished)])
+
+    assert done.exit_code == page.exit_code == 0, done.output + page.output
+    assert "images as imagefolder" in done.output
+    assert "index.html" in page.output
+
+
+@pytest.mark.parametrize(
+    ("change", "hinted"),
+    [("reject_nearness=0.01", True), ("reject_threshold=0", False), ("reject_nearness=0.9", False)],
+)  # fmt: skip
+def test_a_hint_where_no_image_was_rejected(crawl, tmp_path, change, hinted):
+    arguments = ["correct", str(crawl), "-o", str(tmp_path / "run"), *vectors(crawl), "--no-report"]
+    done = CliRunner().invoke(main, [*arguments, *SETTINGS, "--no-probe", "--set", change])
+
+    assert done.exit_code == 0, done.output
+    assert ("reject more by --set reject_nearness=0.7 (now 0.01)" in done.output) is hinted
+
+
+def test_a_dry_run_and_a_quiet_one(crawl, tmp_path):
+    arguments = ["correct", str(crawl), *SETTINGS, *vectors(crawl), "--no-report", "--no-probe"]
+    dry = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / "dry"), "--dry-run"])
+    quiet = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / "quiet"), "-q"])
+
+    assert dry.exit_code == quiet.exit_code == 0, dry.output + quiet.output
+    assert not (tmp_path / "dry").exists()
+    assert quiet.output == ""
+
+
+def test_a_dry_run_says_what_is_done_and_what_would_be_done_again(finished, crawl, tmp_path):
+    arguments = ["correct", str(crawl), "-o", str(finished), *vectors(crawl), "--dry-run"]
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+    same = CliRunner().invoke(main, [*arguments, *SETTINGS])
+    again = CliRunner().invoke(main, [*arguments, *SETTINGS, "--redo-from", "labels"])
+    other = CliRunner().invoke(main, arguments)
+
+    assert same.output.count("done before") == 6
+    assert "would be" not in same.output
+    assert "graph: done before\nlabels: would be done\nreport: would be done\n" in again.output
+    assert "n_neighbors (was 4, now 5)" in other.output
+    assert "meanings: done before" in other.output
+    for stage in ("graph", "labels", "report"):
+        assert f"{stage}: would be done again: its inputs changed" in other.output
+    assert before == {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+
+
+def test_a_dry_run_without_the_meanings_that_were_given(crawl, tmp_path):
+    out = tmp_path / "run"
+    lines = []
+    choices = Choices(features=crawl.parent / "features.npy", text_encoder="lsa",
+                      meanings=crawl.parent / "meanings.csv")  # fmt: skip
+    run(crawl, out, settings=FEW, choices=choices, with_report=False)
+    other = dataclasses.replace(choices, meanings=None, probe=False)
+    preview(crawl, out, settings=FEW, choices=other, with_report=False, tell=lines.append)
+
+    assert f"meanings (was {crawl.parent / 'meanings.csv'}, now not given), probe (was" in lines[2]
+    assert lines[3:] == [
+        "crawl: done before",
+        "texts: done before",
+        "meanings: would be done again: its inputs changed",
+        "descriptions: would be done again: its inputs changed",
+        "graph: done before",
+        "labels: would be done again: its inputs changed",
+    ]
+
+
+# killed
+
+
+def start(crawl, out):
+    command = [sys.executable, "-m", "vsgraph", "correct", str(crawl), "-o", str(out), *SETTINGS,
+               "--meanings", str(crawl.parent / "meanings.csv"), "--no-report"]  # fmt: skip
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_a_run_killed_at_every_stage_ends_as_one_that_was_not(crawl, tmp_path, model_cache):
+    whole = start(crawl, tmp_path / "whole")
+    told = whole.communicate()[0]
+    assert whole.returncode == 0, told
+    dice = random.Random(0)
+    for n_stages in range(1, 9):
+        process = start(crawl, tmp_path / "killed")
+        begun = (line for line in process.stdout if line.rstrip().endswith(("...", "before")))
+        for _ in range(n_stages):
+            next(begun, None)
+        time.sleep(dice.uniform(0, 0.2))
+        process.kill()
+        process.communicate()
+    last = start(crawl, tmp_path / "killed")
+    told = last.communicate()[0]
+
+    assert last.returncode == 0, told
+    assert "done before" in told
+    one, two = Run.open(tmp_path / "whole").correction, Run.open(tmp_path / "killed").correction
+    np.testing.assert_array_equal(one.final_labels, two.final_labels)
+    np.testing.assert_array_equal(one.final_probs.values, two.final_probs.values)
+    left = [p.name for p in (tmp_path / "killed").iterdir() if p.name.startswith(".")]
+    assert left == [".lock"]
+
+
+# hostile
+
+
+def test_a_crawl_with_hostile_files_is_corrected_all_the_same(tmp_path, model_cache):
+    table = write_crawl(make_crawl(per_class=15), tmp_path / "crawl")
+    root = table.parent
+    put(tmp_path / "secret.jpg")
+    Image.new("1", (30_000, 30_000)).save(root / "bomb.png")
+    put(root / "page.jpg", "<html>not found</html>")
+    put(root / "cut.jpg", (root / "images" / "0000.jpg").read_bytes()[:700])
+    put(root / "empty.jpg", b"")
+    (root / "out.jpg").symlink_to(tmp_path / "secret.jpg")
+    names = ["bomb.png", "page.jpg", "cut.jpg", "empty.jpg", "out.jpg", "gone.jpg", "../secret.jpg"]
+    title = "<script>alert(1)</script><img src=x onerror=alert(2)> bat & cave"
+    rows = [{"file_name": name, "query": "bat", "title": title} for name in names]
+    with table.open("a") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+        file.write('{"broken\n')
+
+    made = run(root, tmp_path / "run", settings=FEW, choices=Choices(text_encoder="lsa"))
+
+    assert len(made.correction) == 105 + 6
+    assert made.record["stages"]["crawl"]["problems"] == {
+        "broken line": 1,
+        "image path leads out of the folder": 1,
+    }
+    told = made.record["stages"]["pictures"]["problems"]
+    assert told == {"not a picture": 1, "picture broken": 1, "picture missing or empty": 3,
+                    "picture too large": 1}  # fmt: skip
+    assert made.crawl.problems.counts.total() == 2 + 6
+    assert not np.asarray(made.features[105:]).any()
+    assert made.counts["unreadable"] == 6 - (made.correction.decisions[105:] != 0).sum()
+    assert sum(made.counts.values()) == 111
+    assert made.crawl.texts(slice(105, 106)) == ["bat & cave"]
+    pages = "".join(page.read_text() for page in made.page.parent.rglob("*.html"))
+    assert "onerror" not in pages
+    assert "picture too large" in made.page.read_text()
