@@ -110,7 +110,7 @@ def test_an_empty_class_and_small_classes_are_said_in_one_line(crawl):
     assert len(said) == 1
     assert str(said[0].message) == (
         "1 of 4 classes have no images (dog): check their names; 1 of 4 classes have fewer than 8 "
-        "anchors (bee): every image of theirs with text is one, right or wrong, so set "
+        "anchors (bee): every one of their images with text is an anchor, right or wrong; set "
         "anchors_per_class lower or find more images"
     )
     assert (np.bincount(corrected.anchors.classes, minlength=4) == [8, 3, 8, 0]).all()
@@ -141,7 +141,7 @@ def test_very_little_text_falls_back_on_the_papers_fusion(crawl):
     crawl.text[7:] = 0
     with pytest.warns(VSGraphWarning) as said:
         corrected = crawl.correct()
-    assert "fewer than two texts a class" in str(said[-1].message)
+    assert "fewer than two texts per class" in str(said[-1].message)
     assert corrected.text_factor is None
     np.testing.assert_array_equal(corrected.final_probs, corrected.gnn_probs)
 
@@ -229,10 +229,6 @@ def test_sources_may_be_missing(crawl):
 def test_stages_check_their_arguments_too(crawl):
     with pytest.raises(InputError, match="match must be the sparse matrix"):
         vsgraph.select_anchors(np.eye(3), per_class=1)
-    with pytest.raises(InputError, match=r"far must have shape \(1,\), got \(2,\)"):
-        vsgraph.decide([[1.0]], [0], far=[0, 0], has_anchors=[1], settings=QUICK)
-    with pytest.raises(InputError, match=r"own_nearness must be a 1-d array of float"):
-        vsgraph.far_from_all([[1.0]], [[1.0]], ["x"], [1], settings=QUICK)
     sure = vsgraph.Anchors(np.array([80]), np.array([0]), np.ones(1))
     graph = vsgraph.visual_graph(crawl.features, n_neighbors=3)
     with pytest.raises(InputError, match="anchors must be rows and classes of these images"):

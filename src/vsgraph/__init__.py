@@ -25,15 +25,12 @@ if TYPE_CHECKING:
     from vsgraph.judge.sweep_table import SweepTable
     from vsgraph.method.anchors import select_anchors, smooth_text, text_match
     from vsgraph.method.correct import correct
-    from vsgraph.method.decisions import decide
     from vsgraph.method.estimate import Estimate, estimate
     from vsgraph.method.evidence import Evidence, weigh_evidence
     from vsgraph.method.fusion import fuse, soft_labels
     from vsgraph.method.graph import adopt_graph, propagation_matrix, visual_graph
     from vsgraph.method.network import Network, label_by_graph
-    from vsgraph.method.open_set import far_from_all, text_nearness, typical_match
     from vsgraph.method.probe import linear_probe
-    from vsgraph.method.rounds import grow_anchors, label_in_rounds
     from vsgraph.neighbors.search import Neighbors, nearest_neighbors
     from vsgraph.result.correction import Correction
     from vsgraph.result.explanation import Explanation, Link
@@ -55,15 +52,12 @@ _HOMES = {
     "judge.sweep_table": "SweepTable",
     "method.anchors": "select_anchors smooth_text text_match",
     "method.correct": "correct",
-    "method.decisions": "decide",
     "method.estimate": "Estimate estimate",
     "method.evidence": "Evidence weigh_evidence",
     "method.fusion": "fuse soft_labels",
     "method.graph": "adopt_graph propagation_matrix visual_graph",
     "method.network": "Network label_by_graph",
-    "method.open_set": "far_from_all text_nearness typical_match",
     "method.probe": "linear_probe",
-    "method.rounds": "grow_anchors label_in_rounds",
     "neighbors.search": "Neighbors nearest_neighbors",
     "result.correction": "Correction",
     "result.explanation": "Explanation Link",
@@ -105,15 +99,11 @@ __all__ = [
     "adopt_graph",
     "compare",
     "correct",
-    "decide",
     "estimate",
     "evaluate",
     "export",
-    "far_from_all",
     "fuse",
-    "grow_anchors",
     "label_by_graph",
-    "label_in_rounds",
     "linear_probe",
     "nearest_neighbors",
     "propagation_matrix",
@@ -124,8 +114,6 @@ __all__ = [
     "soft_labels",
     "sweep",
     "text_match",
-    "text_nearness",
-    "typical_match",
     "visual_graph",
     "weigh_evidence",
 ]

@@ -13,8 +13,8 @@ import vsgraph
 from conftest import QUICK, make_two_senses
 from vsgraph import InputError, Settings, SweepTable, VSGraphWarning
 from vsgraph.common.plot import draw_lines
-from vsgraph.judge.sweep import _Holding, check_measure
-from vsgraph.method.stages import STAGE_SETTINGS, Stages
+from vsgraph.judge.sweep import check_measure
+from vsgraph.method import algorithm
 
 PAPER = Settings(text_evidence=False, anchors_per_class=8, form="printed", epochs=50, solver="adam")
 
@@ -69,37 +69,41 @@ def test_every_other_kind_of_setting_gives_the_same_as_alone(two_senses, cnn):
 
 def test_stages_in_common_are_made_once(two_senses, cnn, monkeypatch):
     made = []
-    once = Stages.once
 
-    def counted(self, settings, stage, make):
-        return once(self, settings, stage, lambda: made.append(stage) or make())
+    def counted(stage):
+        work = lambda *given: made.append(stage.name) or stage.work(*given)  # noqa: E731
+        return dataclasses.replace(stage, work=work)
 
-    monkeypatch.setattr(Stages, "once", counted)
+    monkeypatch.setattr(algorithm, "STAGE", {s.name: counted(s) for s in algorithm.STAGES})
     grid = {"lambda": [0, 0.5, 1], "m": [4, 8], "k": [3, 5], "tau_f": [0.3, 0.7]}
     sweep(two_senses, cnn, grid=grid, settings=PAPER)
-    counts = {stage: made.count(stage) for stage in STAGE_SETTINGS}
-    assert counts == {"graph": 2, "text": 2, "match": 2, "anchors": 4, "network": 4, "weights": 4}
-
-
-def test_every_setting_belongs_to_one_stage_or_to_the_last_step():
-    staged = [name for names in STAGE_SETTINGS.values() for name in names]
-    last = {
-        "confidence_threshold", "gnn_weight", "relabel_threshold", "drop_threshold",
-        "reject_threshold", "reject_nearness", "kept_scores",
+    counts = {stage.name: made.count(stage.name) for stage in algorithm.STAGES}
+    assert counts == {
+        "graph": 2, "smoothing": 2, "anchors": 4, "network": 4, "evidence": 4, "scores": 24,
+        "decisions": 24,
     }  # fmt: skip
-    assert len(staged) == len(set(staged))
-    assert set(staged) | last == {field.name for field in dataclasses.fields(Settings)}
-    assert not set(staged) & last
 
 
-def test_scores_that_do_not_fit_are_computed_again(two_senses, monkeypatch):
-    grid = {"reject_threshold": [0.0, 0.7]}
-    held = sweep(two_senses, grid=grid, settings=QUICK)
-    monkeypatch.setattr("vsgraph.judge.sweep.HELD_BYTES", 0)
-    again = sweep(two_senses, grid=grid, settings=QUICK)
-    for a, b in zip(held.rows, again.rows, strict=True):
-        assert a["confidence"] == pytest.approx(b["confidence"], abs=1e-6)
-    assert issubclass(_Holding, Stages)
+def test_thresholds_of_decisions_retrain_nothing(two_senses, cnn, monkeypatch):
+    made = []
+    train = algorithm.train_in_rounds
+    monkeypatch.setattr(
+        algorithm, "train_in_rounds", lambda *a, **k: made.append(1) or train(*a, **k)
+    )
+    sweep(two_senses, cnn, grid={"relabel_threshold": [0.3, 0.5, 0.9]}, settings=QUICK)
+    assert len(made) == 1
+
+
+def test_every_setting_is_read_by_a_stage():
+    read = {name for stage in algorithm.STAGES for name in stage.settings}
+    assert read == {field.name for field in dataclasses.fields(Settings)}
+
+
+def test_a_graph_of_ones_own_is_swept_over(two_senses):
+    graph = vsgraph.visual_graph(two_senses.features, n_neighbors=2)
+    own = sweep(two_senses, grid={"k": [5]}, settings=QUICK, graph=graph)
+    same = two_senses.correct(QUICK, graph=graph)
+    assert own.rows[0]["confidence"] == pytest.approx(float(same.confidence.mean()))
 
 
 def test_several_labels_an_image_are_measured_by_f1_and_map(two_senses):

@@ -5,15 +5,19 @@ import pytest
 
 import vsgraph
 from vsgraph import Anchors, Decision, Rule, Settings
-from vsgraph.method.open_set import own_texts_count
+from vsgraph.method.decisions import decide
+from vsgraph.method.open_set import far_from_all, own_texts_count, text_nearness, typical_match
 
-NEAR = [False]
+
+def decide_row(probs, web, *, far=False, silent=False, anchored=(True, True, True), **numbers):
+    return decide(
+        np.array([probs]), np.array([web]), far=np.array([far]), silent=np.array([silent]),
+        has_anchors=np.array(anchored), settings=Settings(**numbers),
+    )  # fmt: skip
 
 
-def decide_one(probs, web, *, far=False, anchored=(True, True, True), **numbers):
-    chosen = vsgraph.decide(
-        [probs], [web], far=[far], has_anchors=anchored, settings=Settings(**numbers)
-    )
+def decide_one(probs, web, **options):
+    chosen = decide_row(probs, web, **options)
     return Decision(chosen.decisions[0]), Rule(chosen.rules[0]), chosen.final_labels[0]
 
 
@@ -41,9 +45,7 @@ def test_each_rule(probs, web, extra, expected):
 
 
 def decide_several(probs, web, **numbers):
-    chosen = vsgraph.decide(
-        [probs], [web], far=NEAR, has_anchors=[True] * 3, settings=Settings(**numbers)
-    )
+    chosen = decide_row(probs, web, **numbers)
     return Decision(chosen.decisions[0]), chosen.final_labels[0].tolist()
 
 
@@ -58,10 +60,7 @@ def test_several_labels_are_added_dropped_or_left():
 
 
 def test_a_label_without_anchors_stays_among_several():
-    chosen = vsgraph.decide(
-        [[0.9, 0.0, 0.9]], [[True, True, False]], far=NEAR, has_anchors=[True, False, False],
-        settings=Settings(),
-    )  # fmt: skip
+    chosen = decide_row([0.9, 0.0, 0.9], [True, True, False], anchored=(True, False, False))
     assert chosen.final_labels.tolist() == [[True, True, False]]
 
 
@@ -71,10 +70,7 @@ def test_an_image_without_web_labels_is_judged_by_the_rest():
 
 
 def test_an_image_of_which_nothing_is_known_keeps_its_labels():
-    chosen = vsgraph.decide(
-        [[0.5, 0.5, 0.5]], [[True, False, False]], far=NEAR, has_anchors=[True] * 3, silent=[True],
-        settings=Settings(),
-    )  # fmt: skip
+    chosen = decide_row([0.5, 0.5, 0.5], [True, False, False], silent=True)
     assert chosen.final_labels.tolist() == [[True, False, False]]
     assert Rule(chosen.rules[0]) == Rule.NOT_JUDGED
 
@@ -82,16 +78,15 @@ def test_an_image_of_which_nothing_is_known_keeps_its_labels():
 def test_nearness_is_measured_by_the_anchors_of_the_class():
     text = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [0.6, 0.8], [0.0, 0.0]])
     anchors = Anchors(np.array([0, 1, 4]), np.array([0, 0, 0]), np.ones(3))
-    typical = vsgraph.typical_match(text[anchors.rows], np.eye(2), anchors)
-    near = vsgraph.text_nearness(text, np.eye(2), np.array([0, 0, 0, 1, 0]), typical)
+    typical = typical_match(text[anchors.rows], np.eye(2), anchors)
+    near = text_nearness(text, np.eye(2), np.array([0, 0, 0, 1, 0]), typical)
     np.testing.assert_allclose(near[:3], np.array([1, 0.8, 0]) / 0.9)
     assert np.isnan(near[3:]).all()
 
 
 def far(gnn, final, own, near, *, likely=0.9, **numbers):
-    return vsgraph.far_from_all(
-        [[gnn, 0.0]], [[final, 0.0]], [own], [near], settings=Settings(**numbers), likely=likely
-    )[0]
+    arrays = (np.array([value]) for value in (gnn, final, own, near))
+    return far_from_all(*arrays, settings=Settings(**numbers), likely=likely)[0]
 
 
 def test_an_image_is_far_only_if_graph_and_all_text_say_so():

@@ -17,7 +17,7 @@ from vsgraph.method.linear_fit import (
     train_by_adam,
     train_to_optimum,
 )
-from vsgraph.method.network import Inputs, Network
+from vsgraph.method.network import Network, NetworkInputs
 from vsgraph.result.parts import Anchors
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -85,7 +85,7 @@ def test_the_printed_network_is_equation_6(seed, layers, w):
     random = np.random.default_rng(seed)
     s, A, S, thetas = network(random, layers, w, "printed")
     one_matrix = np.linalg.multi_dot([*thetas, np.eye(3)])
-    inputs = Inputs(s, np.ones(len(s)), S, layers, "printed")
+    inputs = NetworkInputs(s, np.ones(len(s)), S, layers, "printed")
     p_g = np.asarray(Network(inputs, one_matrix, np.ones(3, bool), softmax=True))
     np.testing.assert_allclose(p_g, oracle.eq6_printed(A, w, s, thetas), atol=1e-10)
 
@@ -96,7 +96,7 @@ def test_the_released_network_is_equation_6_as_the_authors_wrote_it(seed, w):
     random = np.random.default_rng(seed)
     s, A, S, _ = network(random, 1, w, "released")
     theta = random.normal(size=(8, 3))
-    inputs = Inputs(s, np.ones(len(s)), S, 1, "released")
+    inputs = NetworkInputs(s, np.ones(len(s)), S, 1, "released")
     p_g = np.asarray(Network(inputs, theta, np.ones(3, bool), softmax=False))
     np.testing.assert_allclose(p_g, oracle.eq6_released(A, w, s, theta), atol=1e-10)
 
@@ -111,7 +111,7 @@ def test_some_rows_are_the_same_rows_of_all_also_in_half_precision(seed, layers,
     for _ in range(layers):
         steps.append(S @ steps[-1])
     whole = steps[-1] if form == "printed" else np.hstack(steps)
-    inputs = Inputs(s, scale, S, layers, form)
+    inputs = NetworkInputs(s, scale, S, layers, form)
     np.testing.assert_allclose(inputs.at(rows), whole[rows], atol=1e-9)
     half = dataclasses.replace(inputs, features=s.astype(np.float16)).at(rows)
     np.testing.assert_allclose(half, whole[rows], atol=0.05)

@@ -8,26 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from vsgraph.common.blocks import do_in_threads
-from vsgraph.common.checks import Floats, check_one_of, check_vector
+from vsgraph.common.checks import check_one_of, check_vector
 from vsgraph.common.formatting import plain
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.judge.counts import Truth
 from vsgraph.judge.evaluation import evaluate
 from vsgraph.judge.sweep_table import SweepTable
-from vsgraph.method.correct import check_inputs, check_names
-from vsgraph.method.network import Network
-from vsgraph.method.stages import STAGE_SETTINGS, Stages
+from vsgraph.method.algorithm import STAGES, Solver
+from vsgraph.method.inputs import check_inputs
 from vsgraph.result.correction import Correction
-from vsgraph.result.parts import Anchors
-from vsgraph.result.scores import TopScores
 from vsgraph.settings import Settings, by_full_name
 
-HELD_BYTES = 2**30  # scores of the graph that are held rather than computed again
 ALWAYS = ("keep", "relabel", "reject", "confidence", "seconds")
 JUDGED = (
     "right", "right_kept", "right_in_set", "right_likeliest", "noise_precision", "noise_recall",
@@ -38,17 +32,13 @@ OF_EQ_8 = ("confidence_threshold", "gnn_weight")
 
 
 def sweep(
-    features: ArrayLike,
-    text_embeddings: ArrayLike,
-    label_embeddings: ArrayLike,
-    web_labels: ArrayLike | csr_array,
-    cnn_probs: ArrayLike | TopScores | None = None,
-    *,
+    *arrays: Any,  # noqa: ANN401
     grid: Mapping[str, Sequence[Any]],
     settings: Settings | None = None,
     truth: Truth | None = None,
     known: ArrayLike | None = None,
     progress: bool = False,
+    **named: Any,  # noqa: ANN401
 ) -> SweepTable:
     """Correct a crawl by every combination of some settings, and measure what comes of it.
 
@@ -57,8 +47,9 @@ def sweep(
 
     Parameters
     ----------
-    features, text_embeddings, label_embeddings, web_labels, cnn_probs
-        As in :func:`correct`, of shape (n_images, n_dims) and so on.
+    *arrays, **named
+        What :func:`correct` takes: features of shape (n_images, n_dims) and so on, a graph,
+        sources.
     grid : mapping of str to sequence
         Values to try, by the name of a setting or its symbol in the paper: k, w, m, L, lambda,
         tau_f.
@@ -87,18 +78,17 @@ def sweep(
     if not isinstance(base, Settings):
         raise InputError(f"settings must be a vsgraph.Settings, got {type(base).__name__}")
     parameters = _check_grid(grid)
-    given = check_inputs(features, text_embeddings, label_embeddings, web_labels, cnn_probs)
+    given = check_inputs(*arrays, **named)
     chosen = list(_combinations(parameters, base))
-    _warn_of_silent(parameters, chosen, with_cnn=given.cnn is not None)
+    _warn_of_silent(parameters, chosen, with_cnn=given.cnn_probs is not None)
     if known is not None:
-        check_vector("known", known, length=len(given.visual), dtype=bool)
-    names = check_names(None, n_classes=len(given.meaning))
-    stages = _Holding(given, names, graph=None, sources=None, progress=progress)
+        check_vector("known", known, length=len(given.features), dtype=bool)
+    solver = Solver(given, progress=progress)
     rows: list[dict[str, Any]] = [{} for _ in chosen]
     order = sorted(range(len(chosen)), key=lambda i: _place(parameters, chosen[i]))
     for i in tqdm(order, "sweep", disable=None if progress else True, leave=False):
         started = time.perf_counter()
-        made = stages.correct(chosen[i])
+        made = solver.correct(chosen[i])
         took = time.perf_counter() - started
         varied = {name: getattr(chosen[i], name) for name in parameters}
         rows[i] = varied | _measures(made, truth, known) | {"seconds": took}
@@ -128,37 +118,6 @@ def check_measure(measure: str, *, judged: bool, several: bool) -> None:
     check_one_of("measure", measure, known)
 
 
-class _Holding(Stages):
-    """Stages that keep the graph's scores of all images, where they fit."""
-
-    def label(
-        self, adjacency: csr_array, anchors: Anchors, settings: Settings
-    ) -> tuple[Network, Anchors]:
-        """Train the graph network and let it label all images once."""
-        network, anchors = super().label(adjacency, anchors, settings)
-        if 4 * network.shape[0] * network.shape[1] > HELD_BYTES:
-            return network, anchors
-        held = np.empty(network.shape, network.weights.dtype)
-
-        def fill(rows: slice) -> None:
-            held[rows] = network[rows]
-
-        do_in_threads(fill, network.blocks(), title="labels", progress=self.progress)
-        parts = {f.name: getattr(network, f.name) for f in dataclasses.fields(network)}
-        return _HeldNetwork(**parts, held=held), anchors
-
-
-@dataclasses.dataclass(frozen=True)
-class _HeldNetwork(Network):
-    """A network whose scores are there already."""
-
-    held: Floats
-
-    def __getitem__(self, rows: slice | NDArray[np.integer[Any]]) -> Floats:
-        """Return ``p_g`` of some images."""
-        return self.held[rows].copy()
-
-
 def _check_grid(grid: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
     """Return values by the name of the setting; refuse what is none, is empty or comes twice."""
     if not isinstance(grid, Mapping) or not grid:
@@ -181,7 +140,7 @@ def _combinations(parameters: Mapping[str, tuple[Any, ...]], base: Settings) -> 
 
 def _place(parameters: Mapping[str, tuple[Any, ...]], settings: Settings) -> tuple[int, ...]:
     """Return where settings come in the order of work: early stages change slowest."""
-    staged = [name for names in STAGE_SETTINGS.values() for name in names]
+    staged = [name for stage in STAGES for name in stage.settings]
     order = sorted(parameters, key=lambda n: staged.index(n) if n in staged else len(staged))
     return tuple(parameters[name].index(getattr(settings, name)) for name in order)
 

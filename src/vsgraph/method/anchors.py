@@ -1,7 +1,9 @@
 """Section 3.4: smooth the text over the graph (Eq. 4) and pick the anchors (Eq. 5)."""
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from vsgraph.common.blocks import as_floats, in_threads, row_blocks
@@ -61,6 +63,13 @@ def smooth_text(
         "text_embeddings", text_embeddings, n_rows=adjacency.shape[0],
         nan_rows_are_missing=True, keep_half=True,
     )  # fmt: skip
+    return smooth(text, adjacency, self_weight=self_weight, form=form, progress=progress)
+
+
+def smooth(
+    text: Floats, adjacency: csr_array, *, self_weight: float, form: Form, progress: bool
+) -> Floats:
+    """Mix the texts of neighbors, unchecked; texts and result have shape (n_images, n_dims)."""
     operator = propagation_matrix(adjacency, self_weight=self_weight, form=form)
     return propagate(operator, text, progress=progress)
 
@@ -89,9 +98,15 @@ def text_match(
     >>> text_match([[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [0, 1]).data.tolist()
     [1.0, nan]
     """
-    meaning = unit_rows(check_meanings("label_embeddings", label_embeddings))
+    meaning = check_meanings("label_embeddings", label_embeddings)
     text = check_matrix("smoothed_text", smoothed_text, n_columns=meaning.shape[1], keep_half=True)
     labels = check_labels("web_labels", web_labels, n_rows=len(text), n_classes=len(meaning))
+    return match_labels(text, meaning, labels)
+
+
+def match_labels(text: Floats, meaning: Floats, labels: csr_array) -> csr_array:
+    """Compare smoothed texts (n_images, n_dims) with the meanings of their labels, unchecked."""
+    meaning = unit_rows(meaning)
 
     def match_of(rows: slice) -> Floats:
         unit = unit_rows(as_floats(np.asarray(text[rows])))
@@ -140,13 +155,21 @@ def select_anchors(
     check_at_least("per_class", per_class, 1)
     if not issparse(match):
         raise InputError("match must be the sparse matrix that text_match returns")
+    if sources is not None:
+        sources = check_vector("sources", sources, length=match.shape[0], dtype=str)
+    return pick_anchors(match, per_class=per_class, sources=sources)
+
+
+def pick_anchors(
+    match: csr_array, *, per_class: int, sources: NDArray[Any] | None = None
+) -> Anchors:
+    """Pick the best matches of every class, and of every source within it, unchecked."""
     pairs = match.tocoo()
     usable = ~np.isnan(pairs.data)
     rows, classes, cosines = pairs.row[usable], pairs.col[usable], pairs.data[usable]
     origin = np.zeros(len(rows), np.intp)
     if sources is not None:
-        names = check_vector("sources", sources, length=match.shape[0], dtype=str)
-        origin = np.unique(names, return_inverse=True)[1][rows]
+        origin = np.unique(sources, return_inverse=True)[1][rows]
     group = classes * (origin.max(initial=0) + 1) + origin
     best_first = np.lexsort((rows, -cosines, group))
     rank_in_group = np.arange(len(rows)) - np.searchsorted(group[best_first], group[best_first])

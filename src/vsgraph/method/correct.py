@@ -1,23 +1,13 @@
-"""Algorithm 1: arrays in, corrected labels out."""
+"""The one call: arrays in, corrected labels out."""
 
 from collections.abc import Sequence
 
-import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from vsgraph.common.checks import (
-    Floats,
-    check_labels,
-    check_matrix,
-    check_meanings,
-    check_probs,
-    check_vector,
-    filled_rows,
-)
 from vsgraph.errors import InputError
-from vsgraph.method.final_labels import Given
-from vsgraph.method.stages import Stages
+from vsgraph.method.algorithm import Solver
+from vsgraph.method.inputs import check_inputs
 from vsgraph.neighbors.search import Neighbors
 from vsgraph.result.correction import Correction
 from vsgraph.result.scores import TopScores
@@ -77,7 +67,7 @@ def correct(
 
     >>> features = [[1, 0], [0.9, 0.1], [0.9, 0], [0, 1], [0.1, 0.9], [0, 0.9], [0.1, 1], [0, 1]]
     >>> text = [[1, 0], [1, 0], [0, 0], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]
-    >>> result = correct(features, text, np.eye(2), [0, 0, 0, 0, 0, 0, 1, 1],
+    >>> result = correct(features, text, [[1, 0], [0, 1]], [0, 0, 0, 0, 0, 0, 1, 1],
     ...                  settings=Settings(n_neighbors=2, anchors_per_class=2))
     >>> result.final_labels.tolist()
     [0, 0, 0, 1, 1, 1, 1, 1]
@@ -87,62 +77,8 @@ def correct(
     settings = Settings() if settings is None else settings
     if not isinstance(settings, Settings):
         raise InputError(f"settings must be a vsgraph.Settings, got {type(settings).__name__}")
-    given = check_inputs(features, text_embeddings, label_embeddings, web_labels, cnn_probs)
-    names = check_names(class_names, n_classes=len(given.meaning))
-    if sources is not None:
-        sources = check_vector("sources", sources, length=len(given.visual), dtype=str)
-    stages = Stages(given, names, graph=graph, sources=sources, progress=progress)
-    return stages.correct(settings)
-
-
-def check_inputs(
-    features: ArrayLike,
-    text_embeddings: ArrayLike,
-    label_embeddings: ArrayLike,
-    web_labels: ArrayLike | csr_array,
-    cnn_probs: ArrayLike | TopScores | None,
-) -> Given:
-    """Check that the arrays fit together."""
-    visual = check_matrix("features", features, keep_half=True)
-    meaning = check_meanings("label_embeddings", label_embeddings)
-    text = check_matrix(
-        "text_embeddings", text_embeddings, n_rows=len(visual), n_columns=meaning.shape[1],
-        nan_rows_are_missing=True, keep_half=True,
+    inputs = check_inputs(
+        features, text_embeddings, label_embeddings, web_labels, cnn_probs,
+        graph=graph, sources=sources, class_names=class_names,
     )  # fmt: skip
-    if not filled_rows(text).any():
-        raise InputError("text_embeddings has no text for any image; anchors are chosen by text")
-    shape = (len(visual), len(meaning))
-    labels = check_labels("web_labels", web_labels, n_rows=shape[0], n_classes=shape[1])
-    single = np.ndim(web_labels) == 1
-    return Given(
-        visual=visual,
-        text=text,
-        meaning=meaning,
-        web_labels=labels.indices.astype(np.intp) if single else labels.toarray().astype(bool),
-        labels=labels,
-        cnn=None if cnn_probs is None else _check_scores("cnn_probs", cnn_probs, shape),
-    )
-
-
-def _check_scores(
-    name: str, scores: ArrayLike | TopScores, shape: tuple[int, int]
-) -> Floats | TopScores:
-    """Return scores that can be read by rows."""
-    if not isinstance(scores, TopScores):
-        return check_probs(name, scores, shape=shape, keep_half=True)
-    if scores.shape != shape:
-        raise InputError(f"{name} must have shape {shape}, got {scores.shape}")
-    return scores
-
-
-def check_names(class_names: Sequence[str] | None, *, n_classes: int) -> tuple[str, ...]:
-    """Return class names, numbers where there are none; refuse a wrong count and doubles."""
-    if isinstance(class_names, str) or not (class_names is None or np.iterable(class_names)):
-        raise InputError(f"class_names must be a sequence of names, got {class_names!r}")
-    names = tuple(map(str, range(n_classes) if class_names is None else class_names))
-    if len(names) != n_classes:
-        raise InputError(f"class_names must name {n_classes} classes, got {len(names)}")
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"class_names must differ, but not so {', '.join(map(repr, twice))}")
-    return names
+    return Solver(inputs, progress=progress).correct(settings)

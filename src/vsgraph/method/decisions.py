@@ -17,37 +17,79 @@ has no anchors stays as it is; an image left without any label is rejected.
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from numpy.typing import NDArray
 
-from vsgraph.common.checks import Floats, check_labels, check_matrix, check_vector
+from vsgraph.common.blocks import row_blocks
+from vsgraph.common.checks import Floats
+from vsgraph.method.open_set import LIKELY, far_from_all, own_texts_count
+from vsgraph.method.scoring import ImageScores
 from vsgraph.result.parts import OUTCOMES, Decisions, Rule
 from vsgraph.settings import Settings
 
 
-def decide(
-    final_probs: ArrayLike,
-    web_labels: ArrayLike | csr_array,
-    *,
-    far: ArrayLike,
-    has_anchors: ArrayLike,
-    silent: ArrayLike | None = None,
-    settings: Settings,
-) -> Decisions:
-    """Choose keep, relabel or reject for every image.
+def decide_all(scores: ImageScores, web_labels: NDArray[Any], *, settings: Settings) -> Decisions:
+    """Decide on every image, one block at a time.
 
     Parameters
     ----------
-    final_probs : array of shape (n_images, n_classes)
+    scores : ImageScores
+        What is known of every image.
+    web_labels : int array of shape (n_images,) or bool array of shape (n_images, n_classes)
+        ``y*`` in the paper.
+    settings : Settings
+        The thresholds.
+
+    Returns
+    -------
+    decisions : Decisions
+        In the shape of `web_labels`.
+    """
+    far = _far_images(scores, settings, several=web_labels.ndim == 2)
+    final_labels = np.empty_like(web_labels)
+    decisions, rules = np.empty((2, len(web_labels)), np.uint8)
+    for rows in row_blocks(len(web_labels), row_bytes=16 * len(scores.anchored)):
+        block = decide(
+            scores.final[rows], web_labels[rows], far=far[rows], silent=scores.silent[rows],
+            has_anchors=scores.anchored, settings=settings,
+        )  # fmt: skip
+        final_labels[rows] = block.final_labels
+        decisions[rows], rules[rows] = block.decisions, block.rules
+    return Decisions(final_labels, decisions, rules)
+
+
+def _far_images(scores: ImageScores, settings: Settings, *, several: bool) -> NDArray[np.bool_]:
+    """Find the images that are far from every class, (n_images,)."""
+    own_nearness = scores.own_nearness
+    trust = scores.weights.get("trust")
+    if trust is not None and not own_texts_count(scores.sample_nearness, trust, settings=settings):
+        own_nearness = np.full_like(own_nearness, np.nan)
+    return far_from_all(
+        scores.graph_score, scores.final.max(), own_nearness, scores.near_nearness,
+        settings=settings, likely=settings.drop_threshold if several else LIKELY,
+    )  # fmt: skip
+
+
+def decide(
+    probs: Floats,
+    web_labels: NDArray[Any],
+    *,
+    far: NDArray[np.bool_],
+    silent: NDArray[np.bool_],
+    has_anchors: NDArray[np.bool_],
+    settings: Settings,
+) -> Decisions:
+    """Decide on a block of images.
+
+    Parameters
+    ----------
+    probs : float array of shape (n_images, n_classes)
         ``p_f`` in the paper, or the weighed evidence.
     web_labels : int array of shape (n_images,) or bool array of shape (n_images, n_classes)
         ``y*`` in the paper.
-    far : bool array of shape (n_images,)
-        Images that are far from every class, see :func:`vsgraph.far_from_all`.
+    far, silent : bool array of shape (n_images,)
+        Images that are far from every class; those with neither a picture nor a text.
     has_anchors : bool array of shape (n_classes,)
         Classes that have anchors.
-    silent : bool array of shape (n_images,), optional
-        Images of which neither picture nor text is known; none by default.
     settings : Settings
         `relabel_threshold` and `drop_threshold`.
 
@@ -58,36 +100,31 @@ def decide(
 
     Examples
     --------
-    >>> chosen = decide([[0.9, 0.1], [0.8, 0.2], [0.4, 0.3]], [0, 1, 1], far=[False] * 3,
-    ...                 has_anchors=[True, True], settings=Settings())
-    >>> chosen.decisions.tolist(), chosen.final_labels.tolist()
+    >>> nobody = np.zeros(3, bool)
+    >>> decisions = decide(np.array([[0.9, 0.1], [0.8, 0.2], [0.4, 0.3]]), np.array([0, 1, 1]),
+    ...                    far=nobody, silent=nobody, has_anchors=np.ones(2, bool),
+    ...                    settings=Settings())
+    >>> decisions.decisions.tolist(), decisions.final_labels.tolist()
     ([0, 1, 0], [0, 0, 1])
     """
-    probs = check_matrix("final_probs", final_probs)
-    labels = check_labels("web_labels", web_labels, n_rows=len(probs), n_classes=probs.shape[1])
-    n_images, n_classes = probs.shape
-    far_rows = check_vector("far", far, length=n_images, dtype=bool)
-    anchored = check_vector("has_anchors", has_anchors, length=n_classes, dtype=bool)
-    unheard = np.zeros(n_images, bool)
-    if silent is not None:
-        unheard = check_vector("silent", silent, length=n_images, dtype=bool)
-    web: NDArray[Any] = labels.indices
     final: NDArray[Any]
-    if np.ndim(web_labels) == 1:
-        final, changed, likelier = _choose_one(probs, web, settings)
+    if web_labels.ndim == 1:
+        final, changed, likelier = _choose_one(probs, web_labels, settings)
+        unknown_class = ~has_anchors[web_labels]
+        empty = np.zeros(len(probs), bool)
     else:
-        web = labels.toarray().astype(bool)
-        final, changed, likelier = _choose_several(np.where(anchored, probs, web), web, settings)
-    n_labels = np.diff(labels.indptr)
-    unknown_class = (n_labels > 0) & ~(np.asarray(labels @ anchored.astype(np.float32)) > 0)
-    empty = (final == -1) if final.ndim == 1 else ~final.any(axis=1)
+        known = np.where(has_anchors, probs, web_labels)
+        final, changed, likelier = _choose_several(known, web_labels, settings)
+        unknown_class = web_labels.any(axis=1) & ~(web_labels & has_anchors).any(axis=1)
+        empty = np.asarray(~final.any(axis=1))
     rules = np.select(
-        [unheard | unknown_class, far_rows | empty, changed, likelier],
+        [silent | unknown_class, far | empty, changed, likelier],
         [Rule.NOT_JUDGED, Rule.OPEN_SET, Rule.CONFIDENT, Rule.UNSURE],
         Rule.AGREES,
     ).astype(np.uint8)
-    final[rules == Rule.NOT_JUDGED] = web[rules == Rule.NOT_JUDGED]
-    final[rules == Rule.OPEN_SET] = -1 if final.ndim == 1 else False
+    not_judged, open_set = rules == Rule.NOT_JUDGED, rules == Rule.OPEN_SET
+    final[not_judged] = web_labels[not_judged]
+    final[open_set] = -1 if final.ndim == 1 else False
     outcome = np.array([OUTCOMES[rule] for rule in Rule])
     return Decisions(final, outcome[rules].astype(np.uint8), rules)
 

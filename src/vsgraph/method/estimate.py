@@ -50,7 +50,7 @@ class Estimate:
     --------
     >>> plan = estimate(Settings(), n_images=489_755, n_dims=2048, n_classes=500)
     >>> list(plan.seconds)
-    ['reading', 'graph', 'text', 'network', 'evidence', 'labels']
+    ['reading', 'graph', 'smoothing', 'network', 'evidence', 'scores']
     >>> 1e9 < plan.memory < 5e9
     True
     """
@@ -118,11 +118,11 @@ def estimate(
     seconds = {
         "reading": 2 + 6e-9 * n * (n_dims + n_text_dims + with_cnn * n_classes),
         "graph": _graph_seconds(settings, n, n_dims),
-        "text": 4e-9 * edges * n_text_dims / 2,
+        "smoothing": 4e-9 * edges * n_text_dims / 2,
         "network": settings.rounds * steps * 4 * anchors * width * n_classes / REFERENCE_FLOPS
         + 2e-9 * anchors * reach * width,
         "evidence": 5.5e-6 * cells,
-        "labels": 2 * n * width * n_classes / REFERENCE_FLOPS
+        "scores": 2 * n * width * n_classes / REFERENCE_FLOPS
         + 1e-9 * edges * reach * n_dims
         + 2e-7 * n * n_classes,
     }

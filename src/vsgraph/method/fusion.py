@@ -43,6 +43,13 @@ def fuse(
     graph = check_matrix("gnn_probs", gnn_probs)
     graph = check_probs("gnn_probs", graph, shape=graph.shape)
     cnn = check_probs("cnn_probs", cnn_probs, shape=graph.shape)
+    return fuse_rows(graph, cnn, confidence_threshold=confidence_threshold, gnn_weight=gnn_weight)
+
+
+def fuse_rows(
+    graph: Floats, cnn: Floats, *, confidence_threshold: float, gnn_weight: float
+) -> Floats:
+    """Fuse scores of shape (n_rows, n_classes), unchecked."""
     confident = graph.max(axis=1, keepdims=True) >= confidence_threshold
     return np.where(confident, graph, gnn_weight * graph + (1 - gnn_weight) * cnn)
 

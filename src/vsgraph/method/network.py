@@ -1,4 +1,4 @@
-"""Section 3.5: the graph network (Eq. 6), trained on the anchors.
+"""Section 3.5: the graph network (Eq. 6), trained on the anchors, in one round or several (4.5).
 
 There is no nonlinearity between layers, so L layers are one weight matrix on features that were
 propagated up to L times. Training needs those only at the anchors, and labels are given a block of
@@ -90,7 +90,7 @@ class Network:
 
     Attributes
     ----------
-    inputs : Inputs
+    inputs : NetworkInputs
         Features and the operator that propagates them.
     weights : float array of shape (n_inputs, n_classes)
         ``theta`` in the paper.
@@ -101,12 +101,13 @@ class Network:
 
     Examples
     --------
-    >>> alone = Inputs(np.array([[0.0], [9.0]]), np.ones(2), csr_array((2, 2)), 1, "released")
+    >>> features = np.array([[0.0], [9.0]])
+    >>> alone = NetworkInputs(features, np.ones(2), csr_array((2, 2)), 1, "released")
     >>> Network(alone, np.array([[1.0], [0.0]]), np.array([True]), softmax=False)[:1].tolist()
     [[0.5]]
     """
 
-    inputs: "Inputs"
+    inputs: "NetworkInputs"
     weights: Floats
     anchored: NDArray[np.bool_]
     softmax: bool
@@ -136,7 +137,7 @@ class Network:
 
 
 @dataclasses.dataclass(frozen=True)
-class Inputs:
+class NetworkInputs:
     """What the network sees of an image: ``S^L s``, or ``[s ; S s ; ... ; S^L s]`` released.
 
     Attributes
@@ -155,7 +156,8 @@ class Inputs:
     Examples
     --------
     >>> swap = csr_array([[0, 1.0], [1.0, 0]])
-    >>> Inputs(np.array([[1.0], [2.0]]), np.ones(2), swap, 1, "released").at(np.array([0])).tolist()
+    >>> inputs = NetworkInputs(np.array([[1.0], [2.0]]), np.ones(2), swap, 1, "released")
+    >>> inputs.at(np.array([0])).tolist()
     [[1.0, 2.0]]
     """
 
@@ -199,7 +201,7 @@ def train(
     [[True, False], [True, False]]
     """
     length = row_lengths(features) if settings.unit_features else np.ones(len(features))
-    inputs = Inputs(
+    inputs = NetworkInputs(
         features,
         np.divide(1, length, out=np.zeros_like(length), where=length > 0),
         propagation_matrix(adjacency, self_weight=settings.self_weight, form=settings.form),
@@ -213,3 +215,78 @@ def train(
         weights = train_to_optimum(at_anchors, task, settings=settings, progress=progress)
     softmax = settings.form == "printed" and task.exclusive
     return Network(inputs, weights, np.asarray(task.targets.any(axis=0)), softmax)
+
+
+def train_in_rounds(
+    features: Floats,
+    adjacency: csr_array,
+    anchors: Anchors,
+    labels: csr_array,
+    *,
+    exclusive: bool,
+    settings: Settings,
+    progress: bool = False,
+) -> tuple[Network, Anchors]:
+    """Train `settings.rounds` times, each round on the anchors that the one before found (4.5).
+
+    The graph stays as it is. The paper finds that this helps only on a graph of strong features.
+
+    Parameters
+    ----------
+    features : float array of shape (n_images, n_dims)
+        ``s`` in the paper.
+    adjacency : csr_array of shape (n_images, n_images)
+        ``A`` in the paper.
+    anchors : Anchors
+        Those of the first round.
+    labels : csr_array of shape (n_images, n_classes)
+        Web labels.
+    exclusive : bool
+        An image has one class only.
+    settings : Settings
+        The form, ``w``, ``L``, the training, the rounds.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    network : Network
+        That of the last round; ``network[rows]`` is its ``p_g``.
+    anchors : Anchors
+        What the last round learned from.
+    """
+    task = anchor_task(anchors, labels, exclusive=exclusive)
+    network = train(features, adjacency, task, settings=settings, progress=progress)
+    unlabeled = csr_array(labels.shape, dtype=np.float32)
+    for _ in range(settings.rounds - 1):
+        anchors = grow_anchors(network, anchors, confidence_threshold=settings.confidence_threshold)
+        task = anchor_task(anchors, unlabeled, exclusive=exclusive)
+        network = train(features, adjacency, task, settings=settings, progress=progress)
+    return network, anchors
+
+
+def grow_anchors(
+    gnn_probs: Network | Floats, anchors: Anchors, *, confidence_threshold: float
+) -> Anchors:
+    """Make every image the graph is sure of an anchor of the class it is sure of.
+
+    A class of which the graph is sure nowhere keeps the anchors it had, so that no class is lost.
+
+    >>> before = Anchors(np.array([0, 1]), np.array([0, 1]), np.ones(2))
+    >>> probs = np.array([[0.9, 0.0], [0.2, 0.6], [0.8, 0.1]])
+    >>> after = grow_anchors(probs, before, confidence_threshold=0.7)
+    >>> after.rows.tolist(), after.classes.tolist()
+    ([0, 2, 1], [0, 0, 1])
+    """
+    sure = []  # (rows, classes, scores) of each block
+    for block in row_blocks(len(gnn_probs), row_bytes=8 * gnn_probs.shape[1]):
+        probs = gnn_probs[block]
+        rows, classes = np.nonzero(probs >= confidence_threshold)
+        sure.append((rows + block.start, classes, probs[rows, classes]))
+    left = ~np.isin(anchors.classes, np.concatenate([classes for _, classes, _ in sure]))
+    rows, classes = anchors.rows[left], anchors.classes[left]
+    if left.any():
+        sure.append((rows, classes, gnn_probs[rows][np.arange(len(rows)), classes]))
+    rows, classes, match = (np.concatenate([pairs[i] for pairs in sure]) for i in range(3))
+    order = np.lexsort((rows, classes))
+    return Anchors(rows[order], classes[order], match[order])

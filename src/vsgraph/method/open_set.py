@@ -6,49 +6,40 @@ class. What counts is how it compares with the texts of the class's anchors: 'dr
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from vsgraph.common.checks import (
-    Floats,
-    check_matrix,
-    check_meanings,
-    check_probs,
-    check_vector,
-    filled_rows,
-    unit_rows,
-)
+from vsgraph.common.checks import Floats, filled_rows, unit_rows
 from vsgraph.result.parts import Anchors
 from vsgraph.settings import Settings
 
 LIKELY = 0.9  # an image is not rejected by others' texts alone if its label is as likely as this
 
 
-def typical_match(anchor_text: ArrayLike, label_embeddings: ArrayLike, anchors: Anchors) -> Floats:
+def typical_match(anchor_text: Floats, meaning: Floats, anchors: Anchors) -> Floats:
     """Return how well the texts of each class's anchors match its meaning.
 
     Parameters
     ----------
-    anchor_text : array of shape (n_anchors, n_dims)
+    anchor_text : float array of shape (n_anchors, n_dims)
         Text embeddings at ``anchors.rows``, own or smoothed over the graph.
-    label_embeddings : array of shape (n_classes, n_dims)
+    meaning : float array of shape (n_classes, n_dims)
         ``l`` in the paper.
     anchors : Anchors
         Their classes.
 
     Returns
     -------
-    typical : array of shape (n_classes,)
+    typical : float array of shape (n_classes,)
         Median cosine; NaN where no anchor has text, or where it is not positive.
 
     Examples
     --------
     >>> sure = Anchors(np.array([7]), np.array([0]), np.ones(1))
-    >>> typical_match([[3.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]], sure)
+    >>> typical_match(np.array([[3.0, 4.0]]), np.eye(2), sure)
     array([0.6, nan])
     """
-    meaning = unit_rows(check_meanings("label_embeddings", label_embeddings))
-    unit = unit_rows(check_matrix("anchor_text", anchor_text, n_columns=meaning.shape[1]))
-    match = np.einsum("ij,ij->i", unit, meaning[anchors.classes])
+    unit = unit_rows(anchor_text)
+    match = np.einsum("ij,ij->i", unit, unit_rows(meaning)[anchors.classes])  # (n_anchors,)
     with_text = filled_rows(unit)
     typical = np.full(len(meaning), np.nan)
     for c in np.unique(anchors.classes[with_text]):
@@ -58,86 +49,71 @@ def typical_match(anchor_text: ArrayLike, label_embeddings: ArrayLike, anchors: 
 
 
 def text_nearness(
-    text: ArrayLike, label_embeddings: ArrayLike, classes: ArrayLike, typical: ArrayLike
+    text: Floats, meaning: Floats, classes: NDArray[np.intp], typical: Floats
 ) -> Floats:
     """Compare each text's match with a class to that of the class's anchors.
 
     Parameters
     ----------
-    text : array of shape (n_images, n_dims)
+    text : float array of shape (n_images, n_dims)
         Text embeddings, own or smoothed over the graph.
-    label_embeddings : array of shape (n_classes, n_dims)
+    meaning : float array of shape (n_classes, n_dims)
         ``l`` in the paper.
     classes : int array of shape (n_images,)
         The class that each image is compared with.
-    typical : array of shape (n_classes,)
+    typical : float array of shape (n_classes,)
         From :func:`typical_match`.
 
     Returns
     -------
-    nearness : array of shape (n_images,)
+    nearness : float array of shape (n_images,)
         One: as near as the median anchor. NaN without text, or where no anchor of the class has
         text.
 
     Examples
     --------
-    >>> text_nearness([[1.0, 0.0], [3.0, 4.0], [0.0, 0.0]], [[1.0, 0.0]], np.zeros(3, int), [1.0])
+    >>> text = np.array([[1.0, 0.0], [3.0, 4.0], [0.0, 0.0]])
+    >>> text_nearness(text, np.array([[1.0, 0.0]]), np.zeros(3, int), np.ones(1))
     array([1. , 0.6, nan])
     """
-    meaning = unit_rows(check_meanings("label_embeddings", label_embeddings))
-    unit = unit_rows(check_matrix("text", text, n_columns=meaning.shape[1]))
-    classes = check_vector("classes", classes, length=len(unit), dtype=int)
-    usual = check_vector("typical", typical, length=len(meaning), dtype=float)
-    match = np.einsum("ij,ij->i", unit, meaning[classes])
+    unit = unit_rows(text)
+    match = np.einsum("ij,ij->i", unit, unit_rows(meaning)[classes])
     match[~filled_rows(unit)] = np.nan
-    return match / usual[classes]
+    return match / typical[classes]
 
 
-def own_texts_count(nearness: ArrayLike, trust: float, *, settings: Settings) -> bool:
-    """Tell whether a text far from its image's label is rather the image's own than another's.
+def own_texts_count(nearness: Floats, trust: float, *, settings: Settings) -> bool:
+    """Tell whether most texts far from their image's label are the images' own.
 
-    Parameters
-    ----------
-    nearness : array of shape (n_images,)
-        :func:`text_nearness` of images' own texts to their likeliest labels; NaN without text.
-    trust : float
-        Share of texts that belong to their image, as :func:`weigh_evidence` estimates it.
-    settings : Settings
-        `reject_nearness`: below it a text is far.
+    `nearness` is that of images' own texts to their likeliest labels, NaN without text; `trust`
+    the estimated share of texts that belong to their image. Texts below `reject_nearness` are far;
+    more than half of them must remain once the texts of other images are taken off.
 
-    Returns
-    -------
-    count : bool
-        More than half of the far texts are left if the texts of other images are taken off.
-
-    Examples
-    --------
-    >>> own_texts_count([1.0, 0.9, 1.1, 0.1, np.nan], 0.99, settings=Settings())
+    >>> own_texts_count(np.array([1.0, 0.9, 1.1, 0.1, np.nan]), 0.99, settings=Settings())
     True
-    >>> own_texts_count([1.0, 0.9, 1.1, 0.1, np.nan], 0.75, settings=Settings())
+    >>> own_texts_count(np.array([1.0, 0.9, 1.1, 0.1, np.nan]), 0.75, settings=Settings())
     False
     """
-    near = check_vector("nearness", nearness, length=np.size(nearness), dtype=float)
-    n_far = int((near < settings.reject_nearness).sum())
-    return 2 * (1 - trust) * int((~np.isnan(near)).sum()) < n_far
+    n_far = int((nearness < settings.reject_nearness).sum())
+    return 2 * (1 - trust) * int((~np.isnan(nearness)).sum()) < n_far
 
 
 def far_from_all(
-    gnn_probs: ArrayLike,
-    final_probs: ArrayLike,
-    own_nearness: ArrayLike,
-    near_nearness: ArrayLike,
+    graph_score: Floats,
+    likelihood: Floats,
+    own_nearness: Floats,
+    near_nearness: Floats,
     *,
     settings: Settings,
     likely: float = LIKELY,
 ) -> NDArray[np.bool_]:
-    """Find images for whose likeliest label nothing speaks: not the graph, no text in sight.
+    """Find images for whose likeliest label nothing speaks: neither the graph nor any text nearby.
 
     Parameters
     ----------
-    gnn_probs, final_probs : array of shape (n_images, n_classes)
-        ``p_g``, and what the decision is made on.
-    own_nearness, near_nearness : array of shape (n_images,)
+    graph_score, likelihood : float array of shape (n_images,)
+        ``p_g`` of the likeliest label, and its probability by all evidence.
+    own_nearness, near_nearness : float array of shape (n_images,)
         :func:`text_nearness` to the likeliest label, of the image's own text and of the texts
         within two steps on the graph.
     settings : Settings
@@ -154,16 +130,10 @@ def far_from_all(
 
     Examples
     --------
-    >>> far_from_all([[0.1], [0.1], [0.9]], [[1.0], [1.0], [1.0]], [0.2, 1.1, 0.2],
-    ...              [0.3, 0.3, 0.3], settings=Settings()).tolist()
+    >>> far_from_all(np.array([0.1, 0.1, 0.9]), np.ones(3), np.array([0.2, 1.1, 0.2]),
+    ...              np.full(3, 0.3), settings=Settings()).tolist()
     [True, False, False]
     """
-    graph = check_matrix("gnn_probs", gnn_probs)
-    final = check_probs("final_probs", final_probs, shape=graph.shape)
-    likeliest = final.argmax(axis=1)[:, None]
-    score = np.take_along_axis(graph, likeliest, axis=1)[:, 0]
-    believed = np.take_along_axis(final, likeliest, axis=1)[:, 0] >= likely
-    own = check_vector("own_nearness", own_nearness, length=len(graph), dtype=float)
-    near = check_vector("near_nearness", near_nearness, length=len(graph), dtype=float)
-    far_in_text = np.fmax(own, near) < settings.reject_nearness
-    return (score < settings.reject_threshold) & far_in_text & ~(np.isnan(own) & believed)
+    far_in_text = np.fmax(own_nearness, near_nearness) < settings.reject_nearness
+    believed = np.isnan(own_nearness) & (likelihood >= likely)
+    return (graph_score < settings.reject_threshold) & far_in_text & ~believed

@@ -1,0 +1,345 @@
+"""Algorithm 1 as a table of stages: what each needs, which settings it reads, what it computes.
+
+The one table serves :func:`vsgraph.correct`, sweeps over settings, estimates, and runs on disk. A
+stage is done again only if something that it depends on has changed.
+"""
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from vsgraph.common.checks import Floats
+from vsgraph.errors import InputError, VSGraphWarning
+from vsgraph.method.anchors import match_labels, pick_anchors, smooth
+from vsgraph.method.decisions import decide_all
+from vsgraph.method.evidence import Weigher, learn_weights
+from vsgraph.method.graph import connect
+from vsgraph.method.inputs import Inputs
+from vsgraph.method.network import Network, train_in_rounds
+from vsgraph.method.scoring import ImageScores, Scorer
+from vsgraph.neighbors.search import Neighbors
+from vsgraph.neighbors.search import nearest_neighbors as find_neighbors
+from vsgraph.result.correction import Correction
+from vsgraph.result.parts import Anchors, Decisions
+from vsgraph.settings import Settings
+
+
+class Job(Protocol):
+    """What every stage is given beside the results of the stages that it needs."""
+
+    @property
+    def inputs(self) -> Inputs:
+        """The arrays of the crawl, checked."""
+        ...
+
+    @property
+    def settings(self) -> Settings:
+        """The numbers of the correction."""
+        ...
+
+    @property
+    def progress(self) -> bool:
+        """Whether to show progress bars."""
+        ...
+
+
+class Graph(NamedTuple):
+    """The visual graph ``A``, (n_images, n_images), and the share of true neighbors in it."""
+
+    adjacency: csr_array
+    recall: float
+
+
+class AnchorChoice(NamedTuple):
+    """How well each text matches its web labels, (n_images, n_classes), and the anchors."""
+
+    match: csr_array
+    anchors: Anchors
+
+
+class TrainedNetwork(NamedTuple):
+    """The graph network, and the anchors that its last round learned from."""
+
+    network: Network
+    anchors: Anchors
+
+
+def build_graph(job: Job) -> Graph:
+    """Connect every image with those that look most like it (Eq. 1)."""
+    own, settings = job.inputs.graph, job.settings
+    if own is not None and not isinstance(own, Neighbors):
+        return Graph(own, np.nan)
+    neighbors = own or find_neighbors(
+        job.inputs.features, n_neighbors=settings.n_neighbors, search=settings.neighbor_search,
+        recall=settings.neighbor_recall, progress=job.progress,
+    )  # fmt: skip
+    return Graph(connect(neighbors), neighbors.recall)
+
+
+def smooth_texts(job: Job, graph: Graph) -> Floats:
+    """Mix every image's text with its neighbors' (Eq. 4), (n_images, n_text_dims)."""
+    return smooth(
+        job.inputs.text_embeddings, graph.adjacency, self_weight=job.settings.self_weight,
+        form=job.settings.form, progress=job.progress,
+    )  # fmt: skip
+
+
+def choose_anchors(job: Job, smoothed: Floats) -> AnchorChoice:
+    """Pick the images whose text is closest to the meaning of their label (Eq. 5)."""
+    inputs, per_class = job.inputs, job.settings.anchors_per_class
+    match = match_labels(smoothed, inputs.label_embeddings, inputs.labels)
+    anchors = pick_anchors(match, per_class=per_class, sources=inputs.sources)
+    if not len(anchors):
+        raise InputError("no image has text near it, so that no anchor can be chosen")
+    _warn_of_thin_classes(inputs.class_names, anchors, match, per_class)
+    return AnchorChoice(match, anchors)
+
+
+def train_network(job: Job, graph: Graph, choice: AnchorChoice) -> TrainedNetwork:
+    """Train the graph network on the anchors (Eq. 6 and 7), in one round or several."""
+    network, anchors = train_in_rounds(
+        job.inputs.features, graph.adjacency, choice.anchors, job.inputs.labels,
+        exclusive=job.inputs.single, settings=job.settings, progress=job.progress,
+    )  # fmt: skip
+    return TrainedNetwork(network, anchors)
+
+
+def weigh_witnesses(job: Job, trained: TrainedNetwork) -> Weigher | None:
+    """Learn how far to believe graph, CNN, web label and text; None where Eq. 8 decides."""
+    if not job.settings.text_evidence:
+        return None
+    inputs, network = job.inputs, trained.network
+    weigher = learn_weights(
+        [network] if inputs.cnn_probs is None else [network, inputs.cnn_probs],
+        inputs.text_embeddings, inputs.label_embeddings, inputs.labels,
+        given=network.anchored, single=inputs.single, progress=job.progress,
+    )  # fmt: skip
+    if weigher is None:
+        warnings.warn(
+            "fewer than two texts per class: too few to weigh the evidence, so Eq. 8 decides",
+            VSGraphWarning,
+            stacklevel=2,
+        )
+    return weigher
+
+
+def score_images(
+    job: Job, smoothed: Floats, trained: TrainedNetwork, weigher: Weigher | None
+) -> ImageScores:
+    """Weigh all evidence, or fuse graph and CNN (Eq. 8), for every image."""
+    scorer = Scorer(job.inputs, trained.network, weigher, smoothed, trained.anchors, job.settings)
+    return scorer.score_all(progress=job.progress)
+
+
+def decide_images(job: Job, scores: ImageScores) -> Decisions:
+    """Keep, relabel or reject every image."""
+    return decide_all(scores, job.inputs.web_labels, settings=job.settings)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """One stage of Algorithm 1.
+
+    Attributes
+    ----------
+    name : str
+        What people call it.
+    reads : tuple of str
+        The arrays of the crawl that it reads, by their names in :class:`Inputs`.
+    needs : tuple of str
+        The stages whose results it is given, in the order of its arguments.
+    settings : tuple of str
+        The settings that it reads.
+    work : callable
+        ``work(job, *results)``.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    needs: tuple[str, ...]
+    settings: tuple[str, ...]
+    work: Callable[..., Any]
+
+
+STAGES = (
+    Stage(
+        "graph",
+        reads=("features", "graph"),
+        needs=(),
+        settings=("n_neighbors", "neighbor_search", "neighbor_recall"),
+        work=build_graph,
+    ),
+    Stage(
+        "smoothing",
+        reads=("text_embeddings",),
+        needs=("graph",),
+        settings=("self_weight", "form"),
+        work=smooth_texts,
+    ),
+    Stage(
+        "anchors",
+        reads=("label_embeddings", "web_labels", "sources"),
+        needs=("smoothing",),
+        settings=("anchors_per_class",),
+        work=choose_anchors,
+    ),
+    Stage(
+        "network",
+        reads=("features", "web_labels"),
+        needs=("graph", "anchors"),
+        settings=(
+            *("self_weight", "form", "unit_features", "gnn_layers", "weight_decay", "solver"),
+            *("learning_rate", "epochs", "random_state", "rounds"),
+        ),
+        work=train_network,
+    ),
+    Stage(
+        "evidence",
+        reads=("text_embeddings", "label_embeddings", "web_labels", "cnn_probs"),
+        needs=("network",),
+        settings=("text_evidence",),
+        work=weigh_witnesses,
+    ),
+    Stage(
+        "scores",
+        reads=("features", "text_embeddings", "label_embeddings", "cnn_probs"),
+        needs=("smoothing", "network", "evidence"),
+        settings=("confidence_threshold", "gnn_weight", "kept_scores"),
+        work=score_images,
+    ),
+    Stage(
+        "decisions",
+        reads=("web_labels",),
+        needs=("scores",),
+        settings=("relabel_threshold", "drop_threshold", "reject_threshold", "reject_nearness"),
+        work=decide_images,
+    ),
+)
+STAGE = {stage.name: stage for stage in STAGES}
+
+
+def own_settings(name: str, settings: Settings) -> dict[str, Any]:
+    """Return the settings that a stage itself reads, with their values.
+
+    >>> own_settings("graph", Settings())
+    {'n_neighbors': 5, 'neighbor_search': 'auto', 'neighbor_recall': 0.99}
+    """
+    names = STAGE[name].settings
+    if name == "network" and settings.rounds > 1:  # later rounds choose their anchors by it
+        names += ("confidence_threshold",)
+    return {name: getattr(settings, name) for name in names}
+
+
+def all_settings(name: str, settings: Settings) -> dict[str, Any]:
+    """Return the settings that a stage depends on, its own and those of the stages it needs."""
+    values = own_settings(name, settings)
+    for needed in STAGE[name].needs:
+        values |= all_settings(needed, settings)
+    return values
+
+
+@dataclasses.dataclass
+class Solver:
+    """Corrections of one crawl by several settings, which share the stages they have in common.
+
+    Attributes
+    ----------
+    inputs : Inputs
+        The arrays of the crawl.
+    progress : bool
+        Show progress bars.
+    settings : Settings
+        The numbers of the correction at work.
+    """
+
+    inputs: Inputs
+    progress: bool = False
+    settings: Settings = dataclasses.field(default_factory=Settings)
+    _results: dict[str, tuple[dict[str, Any], Any]] = dataclasses.field(default_factory=dict)
+
+    def correct(self, settings: Settings) -> Correction:
+        """Correct the labels."""
+        self.settings = settings
+        for stage in STAGES:
+            self.result(stage.name)
+        names = ("graph", "anchors", "network", "scores", "decisions")
+        graph, choice, trained, scores, decisions = map(self.result, names)
+        return assemble(
+            self.inputs.class_names, self.inputs.web_labels, settings,
+            graph, choice, trained.anchors, scores, decisions,
+        )  # fmt: skip
+
+    def result(self, name: str) -> Any:  # noqa: ANN401
+        """Return what a stage makes, computed only if its settings have changed since."""
+        values = all_settings(name, self.settings)
+        if name not in self._results or self._results[name][0] != values:
+            self._results.pop(name, None)  # makes room before the next one is computed
+            stage = STAGE[name]
+            result = stage.work(self, *map(self.result, stage.needs))
+            self._results[name] = (values, result)
+        return self._results[name][1]
+
+
+def assemble(  # noqa: PLR0917
+    class_names: tuple[str, ...],
+    web_labels: NDArray[Any],
+    settings: Settings,
+    graph: Graph,
+    choice: AnchorChoice,
+    anchors: Anchors,
+    scores: ImageScores,
+    decisions: Decisions,
+) -> Correction:
+    """Put the results of the stages together."""
+    return Correction(
+        class_names=class_names,
+        web_labels=web_labels,
+        final_labels=decisions.final_labels,
+        decisions=decisions.decisions,
+        rules=decisions.rules,
+        final_probs=scores.final,
+        gnn_probs=scores.gnn,
+        cnn_probs=scores.cnn,
+        text_factor=scores.text,
+        confusion=scores.confusion,
+        evidence_weights=scores.weights,
+        text_match=choice.match,
+        anchors=anchors,
+        adjacency=graph.adjacency,
+        graph_recall=graph.recall,
+        settings=settings,
+    )
+
+
+def _warn_of_thin_classes(
+    names: Sequence[str], anchors: Anchors, match: csr_array, per_class: int
+) -> None:
+    """Warn in one line of classes without anchors, or with fewer than asked for."""
+    n_anchors = np.bincount(anchors.classes, minlength=len(names))
+    n_images = np.bincount(match.indices, minlength=len(names))
+    troubles = (
+        ("have no images", "check their names", n_images == 0),
+        ("have no text near any image, so no anchors", "they stay as they are until they have text",
+         (n_images > 0) & (n_anchors == 0)),
+        (f"have fewer than {per_class} anchors",
+         "every one of their images with text is an anchor, right or wrong; set anchors_per_class "
+         "lower or find more images", (n_anchors > 0) & (n_anchors < per_class)),
+    )  # fmt: skip
+    lines = [
+        f"{rows.sum()} of {len(names)} classes {what} ({_some(names, rows)}): {advice}"
+        for what, advice, rows in troubles
+        if rows.any()
+    ]
+    if lines:
+        warnings.warn("; ".join(lines), VSGraphWarning, stacklevel=3)
+
+
+def _some(names: Sequence[str], rows: NDArray[np.bool_]) -> str:
+    """Name the first few classes."""
+    few = [names[c] for c in np.flatnonzero(rows)[:3]]
+    return ", ".join(few) + (", ..." if rows.sum() > len(few) else "")
