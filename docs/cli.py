@@ -23,12 +23,15 @@ Completion: `eval "$(_VSGRAPH_COMPLETE=bash_source vsgraph)"` (or `zsh_source`, 
 def page() -> str:
     """Return the whole page."""
     parts = [TOP]
-    for name in sorted(main.commands):
+    whole = click.Context(main, info_name="vsgraph", terminal_width=90)
+    parts.append(f"\n```\n{main.get_help(whole)}\n```\n")
+    for name in main.list_commands(whole):
+        command = main.get_command(whole, name)
         context = click.Context(
-            main.commands[name], info_name=f"vsgraph {name}", terminal_width=90,
+            command, info_name=f"vsgraph {name}", terminal_width=90,
             help_option_names=["-h", "--help"],
         )  # fmt: skip
-        text = main.commands[name].get_help(context)
+        text = command.get_help(context)
         parts.append(f"\n## vsgraph {name}\n\n```\n{text}\n```\n")
     return "".join(parts)
 

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from vsgraph.result.explanation import Explanation, Link
     from vsgraph.result.parts import Anchors, Decision, Decisions, Rule
     from vsgraph.result.scores import TopScores
-    from vsgraph.runs.result import Run
-    from vsgraph.runs.running import run
-    from vsgraph.runs.steps import Choices
+    from vsgraph.runs.choices import Choices
+    from vsgraph.runs.run import Run
+    from vsgraph.runs.start import run
     from vsgraph.settings import Settings
 
 _HOMES = {
@@ -63,9 +63,9 @@ _HOMES = {
     "result.explanation": "Explanation Link",
     "result.parts": "Anchors Decision Decisions Rule",
     "result.scores": "TopScores",
-    "runs.result": "Run",
-    "runs.running": "run",
-    "runs.steps": "Choices",
+    "runs.choices": "Choices",
+    "runs.run": "Run",
+    "runs.start": "run",
     "settings": "Settings",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -14,12 +14,10 @@ from PIL import Image
 
 import vsgraph
 from made_pictures import put
-from run_beside_cleanlab import main as beside_cleanlab
 from vsgraph.cli import main
 from vsgraph.demo.made_up import make_crawl, picture_features, text_vectors, write_crawl
 from vsgraph.errors import InputError
-from vsgraph.runs import Choices, Run, run
-from vsgraph.runs.running import preview
+from vsgraph.runs import Choices, Run, preview, run
 
 FEW = vsgraph.Settings(n_neighbors=4, anchors_per_class=5)
 
@@ -49,37 +47,59 @@ def own_vectors(table, **more):
 def told_by(*arguments, **options):
     lines = []
     made = run(*arguments, tell=lines.append, **options)
-    assert lines[1].startswith("from nothing it would take about")
-    return made, lines[2:]
+    told = [line for line in lines if not line.startswith(("expected:", "a table"))]
+    return made, told
+
+
+LABELS = ("graph", "anchors", "network", "scores", "decisions")
 
 
 def test_a_run_keeps_every_stage_and_is_not_done_twice(crawl, tmp_path):
     made, first = told_by(crawl, tmp_path / "run", settings=FEW, choices=own_vectors(crawl))
     _, again = told_by(crawl, tmp_path / "run", settings=FEW, choices=own_vectors(crawl))
 
-    assert first == [
-        f"{s} ..." for s in ("crawl", "meanings", "probe", "graph", "labels", "report")
-    ]
+    assert first == [f"{s} ..." for s in ("crawl", "meanings", "probe", *LABELS, "report")]
     assert all(line.endswith("done before") for line in again)
     assert len(made.correction) == len(made.crawl) == 105
     assert made.page.exists()
-    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert made.page.parent.name in made.top_page.read_text()
+    record = json.loads((tmp_path / "run" / "run.json").read_text())["made"]
     assert record["versions"]["vsgraph"] == vsgraph.__version__
-    assert record["settings"]["n_neighbors"] == 4
-    assert set(record["stages"]["labels"]) >= {"key", "seconds", "finished", "counts"}
+    assert record["asked"]["settings"]["n_neighbors"] == 4
+    assert set(record["stages"]["decisions"]) >= {"key", "seconds", "finished", "counts"}
 
 
 def test_changed_settings_redo_only_what_depends_on_them(crawl, tmp_path):
     out = tmp_path / "run"
     run(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False)
-    other = vsgraph.Settings(n_neighbors=4, anchors_per_class=3)
-    _, lines = told_by(crawl, out, settings=other, choices=own_vectors(crawl), with_report=False)
-    wider = vsgraph.Settings(n_neighbors=5, anchors_per_class=3)
-    _, more = told_by(crawl, out, settings=wider, choices=own_vectors(crawl), with_report=False)
+    _, lines = told_by(None, out, settings={"m": 3}, with_report=False)
+    _, more = told_by(None, out, settings={"n_neighbors": 5}, with_report=False)
+    _, last = told_by(None, out, settings={"relabel_threshold": 0.6}, with_report=False)
+    again = " again: its inputs changed ..."
 
     assert lines[0].startswith("changed since the last run: anchors_per_class (was 5, now 3); what")
-    assert lines[-2:] == ["graph: done before", "labels, again: its inputs changed ..."]
-    assert more[-2:] == ["graph, again: its inputs changed ...", lines[-1]]
+    assert lines[-5:] == ["graph: done before", *(f"{s}{again}" for s in LABELS[1:])]
+    assert more[-5:] == [f"{stage}{again}" for stage in LABELS]
+    assert last[-2:] == ["scores: done before", f"decisions{again}"]
+
+
+def test_a_run_remembers_its_crawl_and_options(crawl, tmp_path):
+    out = tmp_path / "run"
+    first = run(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False)
+    second = run(None, out, with_report=False)
+    forgotten = run(
+        None, out, settings={"m": 5}, choices=own_vectors(crawl, probe=False), forget=True,
+        with_report=False,
+    )  # fmt: skip
+
+    assert second.settings == first.settings == FEW
+    assert second.choices == first.choices
+    assert forgotten.settings == vsgraph.Settings(anchors_per_class=5)
+    assert not forgotten.choices.probe
+    with pytest.raises(InputError, match="is a new run; say which crawl to correct"):
+        run(None, tmp_path / "new")
+    with pytest.raises(InputError, match="unknown choice 'probes'; did you mean probe"):
+        run(None, out, choices={"probes": True})
 
 
 def test_a_table_of_meanings_that_was_edited_in_the_run_counts(crawl, tmp_path, model_cache):
@@ -92,7 +112,7 @@ def test_a_table_of_meanings_that_was_edited_in_the_run_counts(crawl, tmp_path, 
     _, lines = told_by(crawl, out, settings=FEW, choices=choices, with_report=False)
 
     assert "texts: done before" in lines
-    assert "descriptions, again: its inputs changed ..." in lines
+    assert "descriptions again: its inputs changed ..." in lines
     assert any("flying mouse" in meaning.description for meaning in Run.open(out).meanings)
 
 
@@ -102,7 +122,8 @@ def test_a_stage_can_be_done_again(crawl, tmp_path):
     _, lines = told_by(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False,
                        redo_from="graph")  # fmt: skip
 
-    assert lines[-3:] == ["probe: done before", "graph ...", "labels ..."]
+    again = " again: its inputs changed ..."
+    assert lines[-6:] == ["probe: done before", *(f"{stage}{again}" for stage in LABELS)]
     with pytest.raises(InputError, match="redo_from must be one of crawl"):
         run(crawl, out, redo_from="dinner")
 
@@ -128,18 +149,21 @@ def test_what_does_not_fit_is_refused_in_one_line(crawl, tmp_path):
     with pytest.raises(InputError, match="give label_embeddings of the same encoder"):
         run(crawl, tmp_path / "b", choices=texts_only)
     put(tmp_path / "other" / "notes.txt", "mine")
-    with pytest.raises(InputError, match="is no run of vsgraph"):
+    with pytest.raises(InputError, match="is not a run of vsgraph"):
         run(crawl, tmp_path / "other")
-    with pytest.raises(InputError, match="is no run of vsgraph"):
+    with pytest.raises(InputError, match="is not a run of vsgraph"):
         Run.open(tmp_path / "nowhere")
     with pytest.raises(InputError, match="has no corrected labels yet"):
         Run.open(tmp_path / "a")
     put(tmp_path / "c" / "run.json", '{"format": "x"}')
-    with pytest.raises(InputError, match="is not in the format vsgraph-run-1"):
+    with pytest.raises(InputError, match="is not in the format vsgraph-run-2"):
         Run.open(tmp_path / "c")
     put(tmp_path / "g.npz", b"no")
+    put(tmp_path / "old" / "run.json", '{"format": "vsgraph-run-1", "stages": {}}')
+    with pytest.raises(InputError, match=r"was made by vsgraph 0\.2.*correct the crawl again"):
+        Run.open(tmp_path / "old")
     bad_graph = own_vectors(crawl, graph=tmp_path / "g.npz")
-    with pytest.raises(InputError, match="is no sparse matrix"):
+    with pytest.raises(InputError, match="is not a sparse matrix"):
         run(crawl, tmp_path / "d", choices=bad_graph)
 
 
@@ -151,11 +175,9 @@ def test_nothing_of_the_users_is_replaced_or_lost_silently(crawl, tmp_path):
     _, lines = told_by(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False,
                        redo_from="meanings")  # fmt: skip
     assert "flying mouse" in (out / "meanings-before.csv").read_text()
-    assert "meanings: the former table is kept as meanings-before.csv" in lines
+    assert "meanings: your former table is kept as meanings-before.csv" in lines
     other = put(tmp_path / "other.csv", "path,label,title\na.jpg,bat,a bat\n")
-    with pytest.raises(
-        InputError, match=r"is a run of .*; choose another folder, or say redo_from"
-    ):
+    with pytest.raises(InputError, match=r"is a run of .*; choose another folder, or replace it"):
         run(other, out)
     silent = put(tmp_path / "silent.csv", "path,label\na.jpg,bat\n")
     with pytest.raises(InputError, match="has no text beside any image"):
@@ -189,7 +211,7 @@ def test_a_folder_in_use_is_refused(crawl, tmp_path):
 
     out = tmp_path / "run"
     with (
-        RunFolder.open(out, make=True).locked(),
+        RunFolder.open(out, create=True).locked(),
         pytest.raises(InputError, match="is in use by another process"),
     ):
         run(crawl, out, settings=FEW, choices=own_vectors(crawl))
@@ -216,8 +238,8 @@ def finished(crawl, tmp_path_factory):
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0, done.output
     assert "105 images, 7 classes" in done.output
-    assert "from nothing it would take about" in done.output
-    assert f"report: {out / 'report' / 'index.html'}" in done.output
+    assert "expected: about" in done.output
+    assert f"report: {out / 'report.html'}" in done.output
     return out
 
 
@@ -263,23 +285,6 @@ def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
     assert "e.md exists already" in taken.output
 
 
-def test_a_run_is_put_beside_cleanlab(finished, tmp_path):
-    page = tmp_path / "page.md"
-    done = CliRunner().invoke(
-        beside_cleanlab, [str(finished), "--note", "Made up.", "--write", str(page)]
-    )
-    rows = [line.split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
-    judged = CliRunner().invoke(main, ["evaluate", str(finished), "--json"])
-    accuracy = json.loads(judged.output)["accuracy"]
-
-    assert done.exit_code == 0, done.output
-    assert "Made up." in page.read_text()
-    assert [row[1] for row in rows[1:3]] == ["105", "105"]
-    assert rows[1][3] == f"{100 * accuracy['all']['before']:.1f}"
-    assert rows[4][2].startswith(f"{100 * accuracy['in set']['likeliest']:.1f} / ")
-    assert rows[5][3] == f"{100 * accuracy['not rejected']['after']:.1f}"
-
-
 def test_the_truth_may_come_from_a_table(finished, crawl, tmp_path):
     rows = [json.loads(line) for line in crawl.read_text().splitlines()][:40]
     lines = ["path,truth", *(f"{row['file_name']},{row['truth']}" for row in rows)]
@@ -306,7 +311,8 @@ def test_a_run_is_exported_and_its_report_written_anew(finished, tmp_path):
 
     assert done.exit_code == page.exit_code == 0, done.output + page.output
     assert "images as imagefolder" in done.output
-    assert "index.html" in page.output
+    assert "report.html" in page.output
+    assert Run.open(finished).page.exists()
 
 
 @pytest.mark.parametrize(
@@ -335,15 +341,15 @@ def test_a_dry_run_says_what_is_done_and_what_would_be_done_again(finished, craw
     arguments = ["correct", str(crawl), "-o", str(finished), *vectors(crawl), "--dry-run"]
     before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
     same = CliRunner().invoke(main, [*arguments, *SETTINGS])
-    again = CliRunner().invoke(main, [*arguments, *SETTINGS, "--redo-from", "labels"])
-    other = CliRunner().invoke(main, arguments)
+    again = CliRunner().invoke(main, [*arguments, "--redo-from", "decisions"])
+    other = CliRunner().invoke(main, [*arguments, "--set", "k=5"])
 
-    assert same.output.count("done before") == 6
+    assert same.output.count("done before") == 9
     assert "would be" not in same.output
-    assert "graph: done before\nlabels: would be done\nreport: would be done\n" in again.output
+    assert "scores: done before\ndecisions: would be done again" in again.output
     assert "n_neighbors (was 4, now 5)" in other.output
     assert "meanings: done before" in other.output
-    for stage in ("graph", "labels", "report"):
+    for stage in ("graph", "decisions", "report"):
         assert f"{stage}: would be done again: its inputs changed" in other.output
     assert before == {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
 
@@ -357,14 +363,14 @@ def test_a_dry_run_without_the_meanings_that_were_given(crawl, tmp_path):
     other = dataclasses.replace(choices, meanings=None, probe=False)
     preview(crawl, out, settings=FEW, choices=other, with_report=False, tell=lines.append)
 
-    assert f"meanings (was {crawl.parent / 'meanings.csv'}, now not given), probe (was" in lines[2]
+    assert f"meanings (was {crawl.parent / 'meanings.csv'}, now not given), probe (was" in lines[0]
     assert lines[3:] == [
         "crawl: done before",
         "texts: done before",
         "meanings: would be done again: its inputs changed",
         "descriptions: would be done again: its inputs changed",
         "graph: done before",
-        "labels: would be done again: its inputs changed",
+        *(f"{stage}: would be done again: its inputs changed" for stage in LABELS[1:]),
     ]
 
 
@@ -382,7 +388,7 @@ def test_a_run_killed_at_every_stage_ends_as_one_that_was_not(crawl, tmp_path, m
     told = whole.communicate()[0]
     assert whole.returncode == 0, told
     dice = random.Random(0)
-    for n_stages in range(1, 9):
+    for n_stages in range(1, 13):
         process = start(crawl, tmp_path / "killed")
         begun = (line for line in process.stdout if line.rstrip().endswith(("...", "before")))
         for _ in range(n_stages):

@@ -1,5 +1,6 @@
-"""The group of commands, and how errors and warnings are told."""
+"""The group of commands, imported one by one when they are called, and how errors are told."""
 
+import importlib
 import warnings
 from typing import Any
 
@@ -8,25 +9,72 @@ import click
 from vsgraph.common.version import __version__
 from vsgraph.errors import VSGraphError, VSGraphWarning
 
+COMMANDS = {  # by the order of work: name, module of vsgraph.cli, what it does
+    "Look at a crawl": (
+        ("inspect", "crawls", "Say what a crawl is and what a run would take."),
+        ("describe", "crawls", "List what each class may mean; write the table to edit."),
+    ),
+    "Correct it": (
+        ("correct", "correct", "Correct the labels of a crawl: read, encode, correct, report."),
+        ("report", "judge", "Write the report of a run again, and say where it is."),
+        ("export", "export", "Write the corrected data set in a format that others read."),
+    ),
+    "Judge it": (
+        ("evaluate", "judge", "Judge the labels of a run by the truth."),
+        ("compare", "judge", "Compare the labels of two runs on the same crawl."),
+        ("sweep", "judge", "Correct by every combination of some settings."),
+        ("progressive", "judge", "Let sure labels become anchors, round by round."),
+    ),
+    "Train on it": (
+        ("train", "train", "Train a network on the labels of a crawl as they are."),
+        ("finetune", "train", "Train a network on the corrected labels of a run."),
+        ("test", "train", "Judge a trained model on images of known classes."),
+        ("classify", "train", "Say what some pictures show, by a trained model."),
+        ("predict", "train", "Write a model's features and probabilities for a crawl."),
+        ("export-model", "train", "Write a model as a file that loads without vsgraph."),
+    ),
+    "Parts and play": (
+        ("embed", "embed", "Encode the pictures and texts of a crawl, nothing more."),
+        ("demo", "demo", "Correct a small made-up crawl and leave a report to open."),
+    ),
+}
+MODULES = {name: module for group in COMMANDS.values() for name, module, _ in group}
+
 
 class Commands(click.Group):
-    """Turns our own errors into one line on stderr; anything else is a bug and keeps its trace."""
+    """Imports a command when it is called; turns our own errors into one line on stderr."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names, by the order of work."""
+        return list(MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command, which registers it."""
+        if cmd_name in MODULES:
+            importlib.import_module(f"vsgraph.cli.{MODULES[cmd_name]}")
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        for title, group in COMMANDS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, line) for name, _, line in group])
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
         """Run the chosen command."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", VSGraphWarning)
-                warnings.showwarning = _tell
+                warnings.showwarning = _show_warning
                 return super().invoke(ctx)
         except VSGraphError as error:
             raise click.ClickException(str(error)) from error
         except KeyboardInterrupt:
-            click.echo("stopped; what is finished is kept, start again to go on", err=True)
+            click.echo("stopped; what is finished is kept, start again to resume", err=True)
             ctx.exit(130)
 
 
-def _tell(message: Warning | str, *_: object, **__: object) -> None:
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Show a warning as one line."""
     click.echo(f"Warning: {message}", err=True)
 
@@ -34,4 +82,10 @@ def _tell(message: Warning | str, *_: object, **__: object) -> None:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="vsgraph")
 def main() -> None:
-    """Correct the labels of images collected by search query, using the text beside them."""
+    r"""Correct the labels of images collected by search query, using the text beside them.
+
+    \b
+    vsgraph inspect my-crawl               what it is
+    vsgraph correct my-crawl -o run        correct its labels; open run/report.html
+    vsgraph export run --to imagefolder -o clean
+    """

@@ -15,7 +15,7 @@ from vsgraph.judge.comparison import compare
 from vsgraph.judge.evaluation import evaluate
 from vsgraph.judge.sweep import check_measure, sweep
 from vsgraph.judge.sweep_table import SweepTable
-from vsgraph.runs import Run
+from vsgraph.runs import Run, report_again
 
 TRUTH = click.option(
     "--truth", type=CRAWL, help="Table of paths and true classes; an empty cell: unknown."
@@ -162,8 +162,7 @@ def _read_grid(grid: str) -> tuple[str, list[Any]]:
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
 def report_command(run: Path, *, show: bool) -> None:
     """Write the report of RUN anew, and say where it is."""
-    found = Run.open(run)
-    found.write_report(found.features, progress=True)
-    click.echo(f"report: {found.page.resolve()}")
+    page = report_again(run, progress=True).top_page.resolve()
+    click.echo(f"report: {page}")
     if show:
-        webbrowser.open(found.page.resolve().as_uri())
+        webbrowser.open(page.as_uri())

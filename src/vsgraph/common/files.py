@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from vsgraph.errors import InputError
 
 RECORD = "record.json"
+LEFTOVER = ".vsgraph-"  # what unfinished files and folders are called
 FORMAT = "vsgraph-2"
 EXPORT = "vsgraph-export-1"
 REPORT = "vsgraph-report-1"
@@ -63,7 +64,7 @@ def new_folder(
 def replaced_folder(folder: Path) -> Iterator[Path]:
     """Give a temporary folder that takes the place of whatever has the name when the block ends."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    scratch = Path(tempfile.mkdtemp(prefix=f"{LEFTOVER}{folder.name}-", dir=folder.parent))
     try:
         fresh = scratch / "new"
         fresh.mkdir()
@@ -73,6 +74,12 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
         fresh.rename(folder)
     finally:
         shutil.rmtree(scratch)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes left of unfinished files and folders."""
+    for path in folder.glob(f"{LEFTOVER}*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def lock(path: Path) -> IO[str]:
@@ -140,7 +147,7 @@ def open_array(path: Path) -> NDArray[Any]:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary name that becomes the final one when the block ends without an error."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=f"{LEFTOVER}{path.name}-", dir=path.parent)
     os.close(handle)
     unfinished = Path(name)
     try:

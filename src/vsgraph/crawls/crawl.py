@@ -150,6 +150,11 @@ class Crawl:
         return self.table.select(names).combine_chunks()
 
     @property
+    def has_pictures(self) -> bool:
+        """Whether there are pictures at all; a crawl of arrays has none."""
+        return True
+
+    @property
     def has_shards(self) -> bool:
         """Whether the pictures lie within tar shards."""
         return "shard" in self.table.column_names

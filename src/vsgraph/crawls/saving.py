@@ -65,7 +65,7 @@ def crawl_digest(crawl: Crawl) -> str:
     (True, False)
     """
     digest = hashlib.blake2b(digest_size=16)
-    rest = [crawl.class_names, crawl.wnids, crawl.text_fields, str(crawl.root.resolve())]
+    rest = [crawl.class_names, crawl.wnids, crawl.text_fields]
     digest.update(json.dumps(rest).encode())
     sink = _Digesting(digest)
     with pa.ipc.new_stream(pa.PythonFile(sink, "w"), crawl.table.schema) as writer:

@@ -54,6 +54,13 @@ def references(crawl: Crawl, span: Span) -> str:
     return hashlib.sha256("\0".join(words).encode()).hexdigest()
 
 
+def pictures_digest(crawl: Crawl) -> str:
+    """Return a digest of where all pictures lie, and of the sizes and times of their files."""
+    spans = [(start, min(start + 1024, len(crawl))) for start in range(0, len(crawl), 1024)]
+    words = "".join(references(crawl, span) for span in spans)
+    return hashlib.blake2b(words.encode(), digest_size=16).hexdigest()
+
+
 def where(crawl: Crawl, row: int) -> str:
     """Say which picture a row is."""
     name = str(crawl.table["image"][row].as_py())

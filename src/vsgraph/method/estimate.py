@@ -10,6 +10,7 @@ import functools
 import os
 import shutil
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,12 @@ class Estimate:
     seconds: dict[str, float]
     memory: float
     disk: float
+
+    def only(self, stages: Collection[str]) -> "Estimate":
+        """Return what some stages take."""
+        reads = bool(set(self.seconds) - {"pictures", "texts"} & set(stages))
+        names = [n for n in self.seconds if n in stages or (n == "reading" and reads)]
+        return dataclasses.replace(self, seconds={n: self.seconds[n] for n in names})
 
     def __str__(self) -> str:
         total = sum(self.seconds.values())

@@ -200,14 +200,7 @@ def train(
     >>> (train(np.ones((2, 1)), pair, task, settings=Settings())[:2] > 0.5).tolist()
     [[True, False], [True, False]]
     """
-    length = row_lengths(features) if settings.unit_features else np.ones(len(features))
-    inputs = NetworkInputs(
-        features,
-        np.divide(1, length, out=np.zeros_like(length), where=length > 0),
-        propagation_matrix(adjacency, self_weight=settings.self_weight, form=settings.form),
-        settings.gnn_layers,
-        settings.form,
-    )
+    inputs = network_inputs(features, adjacency, settings)
     at_anchors = inputs.at(task.rows)
     if settings.solver == "adam":
         weights = train_by_adam(at_anchors, task, settings=settings, progress=progress)
@@ -215,6 +208,18 @@ def train(
         weights = train_to_optimum(at_anchors, task, settings=settings, progress=progress)
     softmax = settings.form == "printed" and task.exclusive
     return Network(inputs, weights, np.asarray(task.targets.any(axis=0)), softmax)
+
+
+def network_inputs(features: Floats, adjacency: csr_array, settings: Settings) -> NetworkInputs:
+    """Put features and graph together as the network sees them."""
+    length = row_lengths(features) if settings.unit_features else np.ones(len(features))
+    return NetworkInputs(
+        features,
+        np.divide(1, length, out=np.zeros_like(length), where=length > 0),
+        propagation_matrix(adjacency, self_weight=settings.self_weight, form=settings.form),
+        settings.gnn_layers,
+        settings.form,
+    )
 
 
 def train_in_rounds(

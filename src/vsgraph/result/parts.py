@@ -87,6 +87,21 @@ _SENTENCES = {
 }
 
 
+def count_decisions(
+    decisions: NDArray[np.uint8], unreadable: NDArray[np.bool_] | None = None
+) -> dict[str, int]:
+    """Count images by decision; apart, those kept whose picture could not be read, if told which.
+
+    >>> count_decisions(np.array([0, 0, 2]), np.array([False, True, True]))
+    {'keep': 1, 'relabel': 0, 'reject': 1, 'unreadable': 1}
+    """
+    counts = {d.name.lower(): int((decisions == d).sum()) for d in Decision}
+    if unreadable is None:
+        return counts
+    lost = int(((decisions == Decision.KEEP) & unreadable).sum())
+    return counts | {"keep": counts["keep"] - lost, "unreadable": lost}
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Decisions:
     """What to do with every image.

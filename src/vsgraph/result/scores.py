@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from vsgraph.common.checks import Floats
+from vsgraph.common.files import open_array
 from vsgraph.errors import InputError
 
 
@@ -68,9 +69,9 @@ class TopScores:
         )
 
     @classmethod
-    def load(cls, folder: Path, n_classes: int) -> Self:
+    def load(cls, folder: Path, n_classes: int, *, prefix: str = "") -> Self:
         """Read scores from a folder of their :meth:`parts`, mapped from disk."""
-        parts = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in PARTS}
+        parts: dict[str, Any] = {name: open_array(folder / f"{prefix}{name}.npy") for name in PARTS}
         return cls(**parts, n_classes=n_classes)
 
     def parts(self) -> dict[str, NDArray[Any]]:

@@ -1,7 +1,7 @@
-"""Runs: a crawl to corrected labels and a report, in a folder that remembers what is done."""
+"""Runs: from a crawl to corrected labels and a report, every stage kept in one folder."""
 
-from vsgraph.runs.result import Run
-from vsgraph.runs.running import run
-from vsgraph.runs.steps import Choices
+from vsgraph.runs.choices import Choices
+from vsgraph.runs.run import Run
+from vsgraph.runs.start import preview, report_again, run
 
-__all__ = ["Choices", "Run", "run"]
+__all__ = ["Choices", "Run", "preview", "report_again", "run"]

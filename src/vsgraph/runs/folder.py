@@ -1,10 +1,17 @@
-"""The folder of a run: which stages are done, under which key, and nothing half-written."""
+"""The folder of a run: ``run.json``, the one pointer to what is current, and stages by their keys.
+
+What a stage makes lies in ``stages/NAME-KEY``. It appears whole and never changes. ``run.json``
+says what was asked for last, and which stages make up the current result. It is replaced as a
+whole, so that a reader finds the old result or the new one, and never a mixture.
+"""
 
 import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 import platform
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -12,18 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vsgraph.common.files import lock, replaced_folder, write_whole
+from vsgraph.common.files import lock, remove_leftovers, write_whole
 from vsgraph.common.version import __version__
 from vsgraph.errors import InputError
 
 RECORD = "run.json"
-FORMAT = "vsgraph-run-1"
+FORMAT = "vsgraph-run-2"
 LOCK = ".lock"
-STAGES = (
-    "crawl", "pictures", "texts", "meanings", "descriptions", "probe", "graph", "labels", "report",
-)  # fmt: skip
+PAGE = "report.html"
+STAGES = "stages"
+STAGE_FOLDER = re.compile(r"[a-z]+-[0-9a-f]{16}(\.parts.*)?")
 
 
 def key_of(*parts: object) -> str:
@@ -33,7 +39,7 @@ def key_of(*parts: object) -> str:
     (True, False)
     """
     text = json.dumps(parts, sort_keys=True, default=str)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 @dataclasses.dataclass
@@ -44,103 +50,123 @@ class RunFolder:
     ----------
     path : Path
         The folder.
-    record : dict
-        What ``run.json`` holds: settings, versions, inputs, and the stages that are done.
+    asked : dict
+        What was asked for last: the crawl, how to read it, settings, choices. Empty at first.
+    made : dict or None
+        The current result: what it was asked for with, versions, and the key and facts of each of
+        its stages.
     """
 
     path: Path
-    record: dict[str, Any]
+    asked: dict[str, Any]
+    made: dict[str, Any] | None
 
     @classmethod
-    def open(cls, path: Path, *, make: bool = False) -> "RunFolder":
+    def open(cls, path: Path, *, create: bool = False) -> "RunFolder":
         """Open the folder of a run, or make a new one."""
-        if make and not path.exists():
-            path.mkdir(parents=True)
         if path.exists() and not path.is_dir():
             raise InputError(f"{path} is a file; choose the name of a folder")
+        if create:
+            path.mkdir(parents=True, exist_ok=True)
+        if create and not (path / RECORD).exists() and _is_unused(path):
+            return cls(path, {}, None)
         try:
             record = json.loads((path / RECORD).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            left = [p for p in path.iterdir() if p.name != LOCK] if path.is_dir() else []
-            if not make or left:
-                raise InputError(f"{path} is no run of vsgraph: it has no {RECORD}") from error
-            record = {"format": FORMAT, "stages": {}}
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
+            found = record["format"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path} is not a run of vsgraph: it has no {RECORD}") from error
+        if found == "vsgraph-run-1":
+            raise InputError(
+                f"{path} was made by vsgraph 0.2, which kept its runs in another way; correct the "
+                "crawl again into a new folder (its vectors can be reused: --features "
+                f"{path / 'pictures' / 'vectors.npy'})"
+            )
+        if found != FORMAT:
             raise InputError(f"{path / RECORD} is not in the format {FORMAT}")
-        return cls(path, record)
+        return cls(path, record["asked"], record["made"])
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from working in the folder at the same time."""
         with lock(self.path / LOCK):
-            self._sweep()
+            remove_leftovers(self.path)
+            remove_leftovers(self.path / STAGES)
             yield
 
-    def _sweep(self) -> None:
-        """Remove what a killed process left under temporary names."""
-        for path in self.path.glob(".*"):
-            if path.name != LOCK:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-    def keep_arrays(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Write arrays as ``.npy`` files of one folder."""
-        with replaced_folder(self.path / name) as fresh:
-            for part, array in arrays.items():
-                np.save(fresh / f"{part}.npy", array, allow_pickle=False)
-
-    def is_done(self, stage: str, key: str) -> bool:
-        """Return whether a stage was finished with the same inputs and settings."""
-        return self.record["stages"].get(stage, {}).get("key") == key
-
-    def was_done(self, stage: str) -> bool:
-        """Return whether a stage was finished at all."""
-        return stage in self.record["stages"]
-
-    def finish(self, stage: str, key: str, seconds: float, **facts: object) -> None:
-        """Record that a stage is done."""
-        told = {"key": key, "seconds": round(seconds, 3), "finished": _now(), **facts}
-        self.record["stages"][stage] = told
-        self.save()
-
-    def forget(self, stages: tuple[str, ...], *, save: bool = True) -> None:
-        """Take stages as not done."""
-        for stage in stages:
-            self.record["stages"].pop(stage, None)
-        if save:
-            self.save()
-
-    def changes(self, **facts: Mapping[str, Any]) -> list[str]:
-        """Say which settings and inputs differ from the recorded ones, a name and both values."""
-        told = []
-        for kind, values in facts.items():
-            former = self.record.get(kind, {})
-            for name, now in json.loads(json.dumps(values, default=str)).items():
-                was = former.get(name, now)
-                if was != now:
-                    told.append(f"{name} (was {_in_words(was)}, now {_in_words(now)})")
-        return told
-
-    def describe(self, **facts: object) -> None:
-        """Record settings and inputs, with the versions of what computes."""
-        import scipy
-
-        versions = {
-            "vsgraph": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        }
-        self.record |= {"versions": versions, **facts}
-        self.save()
+    def stage_folder(self, name: str, key: str) -> Path:
+        """Return where the result of a stage lies, or will lie."""
+        return self.path / STAGES / f"{name}-{key}"
 
     def save(self) -> None:
         """Write ``run.json``."""
-        write_whole(self.path / RECORD, json.dumps(self.record, indent=1, default=str) + "\n")
+        record = {"format": FORMAT, "asked": self.asked, "made": self.made}
+        write_whole(self.path / RECORD, json.dumps(record, indent=1, default=str) + "\n")
+
+    def finish(self, stages: Mapping[str, Mapping[str, Any]], **facts: object) -> None:
+        """Make some stages, by name, the current result."""
+        self.made = {
+            "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "versions": _versions(),
+            "asked": self.asked,
+            **facts,
+            "stages": {name: dict(stage) for name, stage in stages.items()},
+        }
+        self.save()
+
+    def sweep(self, keep: set[Path]) -> None:
+        """Remove stages that neither the current result nor `keep` points to."""
+        current = self.made["stages"] if self.made else {}
+        keep = keep | {self.stage_folder(name, stage["key"]) for name, stage in current.items()}
+        kept = tuple(path.name for path in keep)
+        for path in (self.path / STAGES).glob("*"):
+            if STAGE_FOLDER.fullmatch(path.name) and not path.name.startswith(kept):
+                shutil.rmtree(path)
+
+
+def _is_unused(path: Path) -> bool:
+    """Return whether a folder holds nothing but what an interrupted start may have left."""
+    return all(p.name == LOCK or p.name.startswith(".vsgraph-") for p in path.iterdir())
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of what computes."""
+    import scipy
+
+    return {
+        "vsgraph": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Say which settings and choices differ: the name and both values.
+
+    >>> changes({"settings": {"k": 5}}, {"settings": {"k": 3}})
+    ['k (was 5, now 3)']
+    """
+    lines = []
+    for part in ("reading", "settings", "choices"):
+        old = before.get(part, {})
+        for name, value in json.loads(json.dumps(now.get(part, {}), default=str)).items():
+            if old.get(name, value) != value:
+                lines.append(f"{name} (was {_in_words(old[name])}, now {_in_words(value)})")
+    return lines
 
 
 def _in_words(value: object) -> str:
     return "not given" if value is None else str(value)
 
 
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+def remember_path(path: Path, run: Path) -> dict[str, str]:
+    """Return a path as it is recorded: absolute, and relative to the run in case both move."""
+    absolute = path.resolve()
+    return {"absolute": str(absolute), "from_run": os.path.relpath(absolute, run.resolve())}
+
+
+def recall_path(recorded: Mapping[str, str], run: Path) -> Path:
+    """Return a recorded path: the absolute one if it is there, else the one relative to the run."""
+    absolute = Path(recorded["absolute"])
+    relative = run.resolve() / recorded["from_run"]
+    return absolute if absolute.exists() or not relative.exists() else relative.resolve()

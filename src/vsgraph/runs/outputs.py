@@ -1,0 +1,94 @@
+"""Where each array of a run lies: the one place that knows, for stages and later readers."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, load_npz
+
+from vsgraph.common.files import open_array
+from vsgraph.crawls import Crawl, load_crawl
+from vsgraph.encoders import Embedding
+from vsgraph.errors import InputError
+from vsgraph.meanings.senses import Meaning
+from vsgraph.meanings.table import read_meanings
+from vsgraph.result.scores import TopScores
+from vsgraph.runs.choices import Choices
+from vsgraph.runs.folder import RunFolder
+
+TABLE = "meanings.csv"
+STAGE_RECORD = "stage.json"  # the last file that a stage writes: its key, time and facts
+
+
+@dataclasses.dataclass(frozen=True)
+class Outputs:
+    """The results of a run's stages, opened when they are asked for.
+
+    Attributes
+    ----------
+    folder : RunFolder
+        The run.
+    keys : mapping of str to str
+        The key of each stage.
+    choices : Choices
+        Which arrays are the user's own.
+    """
+
+    folder: RunFolder
+    keys: Mapping[str, str]
+    choices: Choices
+
+    def __getitem__(self, stage: str) -> Path:
+        """Return the folder of a stage."""
+        if stage not in self.keys:
+            raise InputError(
+                f"{self.folder.path} has no stage {stage!r} yet; run vsgraph correct to its end"
+            )
+        return self.folder.stage_folder(stage, self.keys[stage])
+
+    def crawl(self, root: Path | None = None) -> Crawl:
+        """Return the crawl as it was read; `root` is where it lies now."""
+        crawl = load_crawl(self["crawl"])
+        return crawl if root is None else dataclasses.replace(crawl, root=root)
+
+    def pictures(self) -> Embedding | None:
+        """Return the vectors of the pictures with their record; None if the user gave vectors."""
+        return None if self.choices.features else Embedding.load(self["pictures"])
+
+    def features(self) -> NDArray[Any]:
+        """Return the vectors of the pictures, (n_images, n_dims)."""
+        return open_array(self.choices.features or self["pictures"] / "vectors.npy")
+
+    def text_embeddings(self) -> NDArray[Any]:
+        """Return the vectors of the texts, (n_images, n_text_dims)."""
+        return open_array(self.choices.text_embeddings or self["texts"] / "vectors.npy")
+
+    def label_embeddings(self) -> NDArray[Any]:
+        """Return the vectors of the meanings, (n_classes, n_text_dims)."""
+        return open_array(self.choices.label_embeddings or self["descriptions"] / "vectors.npy")
+
+    def cnn_probs(self, n_classes: int) -> NDArray[Any] | TopScores | None:
+        """Return a classifier's probabilities: the user's own, the network's or the probe's."""
+        if self.choices.cnn_probs is not None:
+            return open_array(self.choices.cnn_probs)
+        if self.choices.is_trained:
+            return open_array(self["pictures"] / "probs.npy")
+        return TopScores.load(self["probe"], n_classes) if "probe" in self.keys else None
+
+    def own_graph(self) -> csr_array | None:
+        """Return the graph that the user gave."""
+        path = self.choices.graph
+        if path is None:
+            return None
+        try:
+            return load_npz(path)
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(
+                f"{path} is not a sparse matrix as scipy.sparse.save_npz writes it"
+            ) from error
+
+    def meanings(self, class_names: tuple[str, ...]) -> list[Meaning]:
+        """Return the meaning of each class; none where the user gave vectors of their own."""
+        return read_meanings(self["meanings"] / TABLE, class_names)

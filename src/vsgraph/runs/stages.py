@@ -1,0 +1,300 @@
+"""The table of a run's stages: from the crawl to the report, Algorithm 1 in the middle.
+
+One table for doing, resuming, planning and estimating: what each stage needs, which settings it
+reads, what else its result depends on, and how it is made.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from vsgraph.common.files import write_whole
+from vsgraph.common.version import __version__
+from vsgraph.crawls import crawl_digest, save_crawl
+from vsgraph.encoders import embed_images, embed_texts
+from vsgraph.encoders.picture_batches import pictures_digest
+from vsgraph.meanings.crawl_senses import describe_crawl
+from vsgraph.meanings.table import read_meanings, write_meanings
+from vsgraph.method import algorithm
+from vsgraph.method.algorithm import own_settings
+from vsgraph.method.probe import linear_probe
+from vsgraph.result.parts import count_decisions
+from vsgraph.runs.folder import STAGES as STAGES_FOLDER
+from vsgraph.runs.folder import key_of
+from vsgraph.runs.job import RunJob
+from vsgraph.runs.outputs import TABLE
+from vsgraph.runs.run import Run
+from vsgraph.runs.stage_files import FILES, save_arrays
+
+FEW = 20  # images; a probe learns nothing from fewer
+PROVIDERS = {  # which stage gives each array of Algorithm 1, where the user does not
+    "features": "pictures",
+    "text_embeddings": "texts",
+    "label_embeddings": "descriptions",
+    "web_labels": "crawl",
+    "sources": "crawl",
+    "cnn_probs": "probe",
+}
+
+
+def _no_settings(_: RunJob) -> dict[str, Any]:
+    return {}
+
+
+def _always(_: RunJob) -> bool:
+    return True
+
+
+@dataclasses.dataclass(frozen=True)
+class RunStage:
+    """One stage of a run.
+
+    Attributes
+    ----------
+    name : str
+        What people call it.
+    needs : tuple of str
+        Stages whose results it reads; names of arrays stand for the stage, or the user's own file,
+        that gives them.
+    identity : callable
+        ``identity(job)`` is what else its result depends on: settings, encoders, files.
+    make : callable
+        ``make(job, folder)`` fills a new folder and returns facts to record.
+    is_wanted : callable
+        Whether this run has the stage at all.
+    is_kept : bool
+        Whether its result is written to disk.
+    in_place : bool
+        Whether `make` itself lets the final folder appear whole, and resumes within it.
+    """
+
+    name: str
+    needs: tuple[str, ...]
+    make: Callable[[RunJob, Path], Mapping[str, Any]]
+    identity: Callable[[RunJob], Any] = _no_settings
+    is_wanted: Callable[[RunJob], bool] = _always
+    is_kept: bool = True
+    in_place: bool = False
+
+
+def keep_crawl(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Keep the crawl as it was read."""
+    save_crawl(job.crawl, folder)
+    return {"images": len(job.crawl), "problems": dict(job.crawl.problems.counts)}
+
+
+def encode_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Encode the pictures; content that an earlier result knows is not encoded again."""
+    vectors = embed_images(job.crawl, job.image_encoder, folder, progress=job.progress)
+    return {"encoder": vectors.record["encoder"], "problems": vectors.record["problems"]}
+
+
+def encode_texts(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Encode the texts."""
+    vectors = embed_texts(job.crawl, job.text_encoder, folder, progress=job.progress)
+    return {"encoder": vectors.record["encoder"]}
+
+
+def write_table(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Find what the classes mean, or take what the user says."""
+    source, digest = meaning_source(job)
+    if source is None:
+        senses = describe_crawl(job.crawl)
+    else:
+        senses = read_meanings(source, job.crawl.class_names)
+    write_meanings(folder / TABLE, senses)
+    return {"source": digest if source == job.choices.meanings else _last_source(job)}
+
+
+def meaning_source(job: RunJob) -> tuple[Path | None, str]:
+    """Return the table to take the meanings from, and a digest of it; None: they are to be found.
+
+    A table that the user edited in the run's folder counts, unless another one is given since.
+    """
+    table, given = job.folder.path / TABLE, job.choices.meanings
+    digest = _digest(given) if given else "found"
+    if is_edited(job) and not _is_redone(job) and digest in {"found", _last_source(job)}:
+        return table, _digest(table)
+    return given, digest
+
+
+def is_edited(job: RunJob) -> bool:
+    """Return whether the table in the run's folder differs from all that stages wrote."""
+    table = job.folder.path / TABLE
+    written = (job.folder.path / STAGES_FOLDER).glob(f"meanings-*/{TABLE}")
+    return table.exists() and _digest(table) not in {_digest(path) for path in written}
+
+
+def _is_redone(job: RunJob) -> bool:
+    """Return whether the meanings are asked to be found or read again."""
+    made = job.folder.made or {"asked": {}}
+    marks = (asked.get("again", {}).get("meanings") for asked in (job.folder.asked, made["asked"]))
+    return len(set(marks)) > 1
+
+
+def _last_source(job: RunJob) -> str | None:
+    """Return which table the current result's meanings were taken from."""
+    stages = job.folder.made["stages"] if job.folder.made else {}
+    return stages.get("meanings", {}).get("source")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
+def show_table(job: RunJob) -> None:
+    """Put the table of meanings where the user edits it; an edited one is kept beside it."""
+    table = job.folder.path / TABLE
+    text = (job.outputs["meanings"] / TABLE).read_text(encoding="utf-8")
+    if table.exists() and table.read_text(encoding="utf-8") == text:
+        return
+    if is_edited(job) and meaning_source(job)[0] == table:
+        return
+    if is_edited(job):
+        table.replace(table.with_name("meanings-before.csv"))
+        job.tell("meanings: your former table is kept as meanings-before.csv")
+    write_whole(table, text)
+
+
+def encode_meanings(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Encode the meanings."""
+    meanings = job.outputs.meanings(job.crawl.class_names)
+    vectors = job.text_encoder.encode([meaning.description for meaning in meanings])
+    save_arrays(folder, {"vectors": vectors})
+    return {}
+
+
+def ask_probe(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Train a linear probe on the features, and ask it out of fold."""
+    scores = linear_probe(
+        job.outputs.features(), job.crawl.web_labels, n_classes=len(job.crawl.class_names),
+        n_kept=job.settings.kept_scores, progress=job.progress,
+    )  # fmt: skip
+    save_arrays(folder, scores.parts())
+    return {}
+
+
+def _has_probe(job: RunJob) -> bool:
+    choices = job.choices
+    others = choices.cnn_probs is not None or choices.is_trained
+    return choices.probe and not others and len(job.crawl) >= FEW
+
+
+def make_report(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Write the report's pages."""
+    run = Run(job.folder, job.keys, job.choices, job.settings, job.crawl.root)
+    run.write_report(folder, heading=job.folder.asked["crawl"]["name"], progress=job.progress)
+    return {}
+
+
+def _method_stage(stage: algorithm.Stage) -> RunStage:
+    """Return a stage of Algorithm 1 as a stage of a run."""
+
+    def make(job: RunJob, folder: Path) -> dict[str, Any]:
+        result = job.result(stage.name)
+        FILES[stage.name].save(result, folder)
+        if stage.name == "graph":
+            return {"recall": result.recall}
+        if stage.name == "decisions":
+            unreadable = job.result("scores").unreadable
+            return {"counts": count_decisions(result.decisions, unreadable)}
+        return {}
+
+    return RunStage(
+        stage.name,
+        needs=(*stage.reads, *stage.needs),
+        make=make,
+        identity=lambda job: [__version__, own_settings(stage.name, job.settings)],
+        is_kept=stage.name in FILES,
+    )
+
+
+STAGES = (
+    RunStage(
+        "crawl",
+        needs=(),
+        make=keep_crawl,
+        identity=lambda job: crawl_digest(job.crawl),
+    ),
+    RunStage(
+        "pictures",
+        needs=(),
+        make=encode_pictures,
+        identity=lambda job: [job.image_encoder.fingerprint, pictures_digest(job.crawl)],
+        is_wanted=lambda job: job.choices.features is None,
+        in_place=True,
+    ),
+    RunStage(
+        "texts",
+        needs=("crawl",),
+        make=encode_texts,
+        identity=lambda job: job.text_encoder.fingerprint,
+        is_wanted=lambda job: job.choices.text_embeddings is None,
+        in_place=True,
+    ),
+    RunStage(
+        "meanings",
+        needs=("crawl",),
+        make=write_table,
+        identity=lambda job: meaning_source(job)[1],
+        is_wanted=lambda job: job.choices.label_embeddings is None or bool(job.choices.meanings),
+    ),
+    RunStage(
+        "descriptions",
+        needs=("meanings",),
+        make=encode_meanings,
+        identity=lambda job: job.text_encoder.fingerprint,
+        is_wanted=lambda job: job.choices.label_embeddings is None,
+    ),
+    RunStage(
+        "probe",
+        needs=("features", "web_labels"),
+        make=ask_probe,
+        identity=lambda job: [__version__, job.settings.kept_scores],
+        is_wanted=_has_probe,
+    ),
+    *map(_method_stage, algorithm.STAGES),
+    RunStage(
+        "report",
+        needs=("crawl", "features", "meanings", "decisions"),
+        make=make_report,
+        identity=lambda _: __version__,
+        is_wanted=lambda job: job.crawl.has_pictures and "meanings" in job.keys,
+        in_place=True,
+    ),
+)
+NAMES = tuple(stage.name for stage in STAGES)
+
+
+def plan_keys(job: RunJob) -> None:
+    """Find the key of every stage that a run has: what its result depends on, in one word."""
+    for stage in STAGES:
+        if stage.is_wanted(job):
+            needed = [_key_of_need(job, name) for name in stage.needs]
+            again = job.folder.asked.get("again", {}).get(stage.name)
+            job.keys[stage.name] = key_of(stage.name, stage.identity(job), needed, again)
+
+
+def _key_of_need(job: RunJob, name: str) -> str:
+    """Return the key of a stage, or of the file that the user gave in its place."""
+    own = getattr(job.choices, name, None)
+    if name in PROVIDERS and own is not None:
+        return file_key(own)
+    if name == "graph" and job.choices.graph is not None:
+        return file_key(job.choices.graph)
+    if name == "cnn_probs" and job.choices.is_trained:
+        return job.keys["pictures"]
+    return job.keys.get(PROVIDERS.get(name, name), "none")
+
+
+def file_key(path: Path) -> str:
+    """Return a key of a file's content: its size, time and ends, since it may be very large."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(2**20)
+        file.seek(max(0, size - 2**20))
+        tail = file.read()
+    ends = hashlib.blake2b(head + tail, digest_size=16).hexdigest()
+    return key_of(size, path.stat().st_mtime_ns, ends)
