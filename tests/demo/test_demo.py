@@ -51,7 +51,7 @@ def test_the_command_does_it_again_and_prints_before_and_after(demo):
     done = CliRunner().invoke(main, ["demo", "--out", str(folder), "--overwrite"])
     assert done.exit_code == 0, done.output
     assert re.search(r"labels right before: \d+\.\d%", done.output)
-    assert str(demo.run.page) in done.output.replace("\n", "")
+    assert str(demo.run.top_page) in done.output.replace("\n", "")
 
 
 def test_the_readme_shows_what_the_demo_prints(demo):

@@ -153,8 +153,9 @@ def test_what_does_not_fit_is_refused_in_one_line(crawl, tmp_path):
         run(crawl, tmp_path / "other")
     with pytest.raises(InputError, match="is not a run of vsgraph"):
         Run.open(tmp_path / "nowhere")
+    put(tmp_path / "begun" / "run.json", '{"format": "vsgraph-run-2", "asked": {}, "made": null}')
     with pytest.raises(InputError, match="has no corrected labels yet"):
-        Run.open(tmp_path / "a")
+        Run.open(tmp_path / "begun")
     put(tmp_path / "c" / "run.json", '{"format": "x"}')
     with pytest.raises(InputError, match="is not in the format vsgraph-run-2"):
         Run.open(tmp_path / "c")

@@ -27,4 +27,4 @@ def demo_command(out: Path, *, overwrite: bool) -> None:
     )
     rightly = percent(judged.rejected["share"], ".0%")
     click.echo(f"{decided(result.run.counts)} ({rightly} of them rightly)")
-    click.echo(f"report: {result.run.page.resolve()}")
+    click.echo(f"report: {result.run.top_page.resolve()}")
