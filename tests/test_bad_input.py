@@ -39,7 +39,7 @@ def test_a_partly_missing_text_is_refused(crawl):
 def test_wrong_lengths_are_refused_with_both_numbers(crawl):
     with pytest.raises(InputError, match=r"text_embeddings .* expected 80, got 79"):
         crawl.correct(text_embeddings=crawl.text[:-1])
-    with pytest.raises(InputError, match=r"web_labels must have one entry an image.*\(79,\)"):
+    with pytest.raises(InputError, match=r"web_labels must have one entry per image.*\(79,\)"):
         crawl.correct(web_labels=crawl.web_labels[:-1])
     with pytest.raises(InputError, match=r"text_embeddings must have 11 columns, got 12"):
         crawl.correct(label_embeddings=crawl.meaning[:, :-1])
@@ -47,7 +47,7 @@ def test_wrong_lengths_are_refused_with_both_numbers(crawl):
         crawl.correct(cnn_probs=np.ones((80, 3)) / 3)
     with pytest.raises(InputError, match=r"class_names must name 4 classes, got 3"):
         crawl.correct(class_names=["a", "b", "c"])
-    with pytest.raises(InputError, match=r"class_names must differ, but not so 'b'"):
+    with pytest.raises(InputError, match=r"class_names must be unique; repeated: 'b'"):
         crawl.correct(class_names=["a", "b", "b", "c"])
     with pytest.raises(InputError, match=r"sources must have shape \(80,\), got \(1,\)"):
         crawl.correct(sources=["google"])
@@ -186,7 +186,7 @@ def test_a_graph_of_the_wrong_kind_is_refused(crawl):
     with pytest.raises(InputError, match=r"graph must be a scipy sparse .* got ndarray"):
         crawl.correct(graph=np.eye(80))
     with pytest.raises(
-        InputError, match=r"cosine similarities, .* not so in row 3; give distances"
+        InputError, match=r"cosine similarities, .* unlike those in row 3; give distances"
     ):
         crawl.correct(graph=csr_array(([np.nan], ([3], [4])), shape=(80, 80)))
     with pytest.raises(InputError, match=r"cosine distances, which lie in 0\.\.2, .* in row 0"):

@@ -26,7 +26,7 @@ SYMBOLS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The numbers of a correction; the paper's symbol stands behind each that has one.
+    """The numbers of a correction, with the paper's symbol where there is one.
 
     The defaults are what measured best on real label noise; :meth:`google_500`,
     :meth:`webvision_1000` and :meth:`nus_81_web` give the paper's.
@@ -47,7 +47,7 @@ class Settings:
     unit_features : bool
         Scale features to unit length before the graph network.
     anchors_per_class : int
-        Images a class that the network learns from (``m``).
+        Images per class that the network learns from (``m``).
     gnn_layers : int
         Layers of the graph network (``L``).
     weight_decay : float
@@ -68,13 +68,13 @@ class Settings:
     relabel_threshold : float
         A new label needs this probability to replace the web label.
     drop_threshold : float
-        With several labels an image, a web label is dropped only below this probability.
+        With several labels per image, a web label is dropped only below this probability.
     reject_threshold : float
         An image can be rejected if the graph's score of its likeliest label is below this.
     reject_nearness : float
         And if the texts near it match that label by less than this share of what anchors' texts do.
     kept_scores : int
-        Highest scores of an image that are kept of each kind; of the rest, the sum.
+        How many of an image's highest scores are kept of each kind; of the rest, the sum.
 
     Examples
     --------

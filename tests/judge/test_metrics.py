@@ -251,7 +251,7 @@ def test_blocks_do_not_matter(monkeypatch):
         (lambda: top_k_accuracy(np.eye(2), [0, 2]), r"truth must lie in -1\.\.1, got 0\.\.2"),
         (lambda: top_k_accuracy(np.eye(2), [0.5, 1]), "truth must be .2,. whole numbers, -1"),
         (lambda: top_k_accuracy(np.eye(2), [0]), "truth must be .2,. whole numbers, -1"),
-        (lambda: top_k_accuracy(np.eye(2), np.eye(3)), "truth must have one entry an image"),
+        (lambda: top_k_accuracy(np.eye(2), np.eye(3)), "truth must have one entry per image"),
         (lambda: f1_at_top(TopScores.of(np.eye(4), n_kept=2), [0, 1, 2, 3]), "k must be at most"),
         (lambda: open_set(np.eye(2), [0, 1], reading="all"), "reading must be one of highest"),
         (lambda: open_set(np.eye(2), [0, 1], reading="every", threshold=2), "threshold must lie"),

@@ -148,7 +148,7 @@ def test_a_correction_takes_it_and_is_no_worse(two_senses):
         ({"per_class": 0}, "per_class must be at least 1"),
         ({"n_kept": 0}, "n_kept must be at least 1"),
         ({"n_classes": 3}, r"web_labels must lie in 0\.\.2"),
-        ({"web_labels": [0, 1]}, "web_labels must have one entry an image"),
+        ({"web_labels": [0, 1]}, "web_labels must have one entry per image"),
         ({"features": np.full((40, 2), np.nan)}, "features has NaN"),
     ],
 )

@@ -54,10 +54,10 @@ def check_matrix(
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(f"{name} must be a non-empty 2-d array, got shape {array.shape}")
     if n_rows is not None and len(array) != n_rows:
-        raise InputError(f"{name} must have one row an image: expected {n_rows}, got {len(array)}")
+        raise InputError(f"{name} must have one row per image: expected {n_rows}, got {len(array)}")
     if n_columns is not None and array.shape[1] != n_columns:
         raise InputError(
-            f"{name} must have {n_columns} columns, got {array.shape[1]}: one a class in "
+            f"{name} must have {n_columns} columns, got {array.shape[1]}: one per class in "
             "probabilities; texts and labels come from the same encoder"
         )
     bad = ~_rows_where(array, lambda block: np.isfinite(block).all(axis=1))
@@ -125,7 +125,7 @@ def check_probs(
     bad = ~_rows_where(probs, lambda block: ((block >= 0) & (block <= most)).all(axis=1))
     if bad.any():
         raise InputError(
-            f"{name} must be probabilities between 0 and 1, but not so in {name_rows(bad)}; "
+            f"{name} must be probabilities between 0 and 1, which is not so in {name_rows(bad)}; "
             "apply a softmax or sigmoid to scores first"
         )
     return probs
@@ -150,7 +150,7 @@ def check_labels(
         ) from error
     if labels.ndim not in {1, 2} or labels.shape[0] != n_rows:
         raise InputError(
-            f"{name} must have one entry an image: ({n_rows},) whole numbers or ({n_rows}, "
+            f"{name} must have one entry per image: ({n_rows},) whole numbers or ({n_rows}, "
             f"{n_classes}) booleans, got shape {labels.shape}"
         )
     if labels.ndim == 2:
@@ -164,7 +164,7 @@ def check_labels(
     if bad.any():
         raise InputError(
             f"{name} must lie in 0..{n_classes - 1}, got {labels.min()}..{labels.max()} "
-            f"({name_rows(bad)}); there is one label embedding a class"
+            f"({name_rows(bad)}); there is one label embedding per class"
         )
     ones = np.ones(n_rows, np.float32)
     return csr_array((ones, labels, np.arange(n_rows + 1)), shape=(n_rows, n_classes))
@@ -173,7 +173,7 @@ def check_labels(
 def _check_label_matrix(name: str, labels: Any, *, n_classes: int) -> csr_array:  # noqa: ANN401
     """Return a multi-label matrix as a sparse matrix of ones."""
     if labels.shape[1] != n_classes:
-        raise InputError(f"{name} must have {n_classes} columns, one a class, got {labels.shape}")
+        raise InputError(f"{name} must have {n_classes} columns, one per class, got {labels.shape}")
     if labels.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold only True and False, got {labels.dtype}")
     matrix = csr_array(labels, copy=True)

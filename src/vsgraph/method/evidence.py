@@ -63,7 +63,7 @@ class Evidence:
     text_factor : float array of shape (n_images, n_classes)
         How much the text raises or lowers each class; one where it has nothing to say.
     confusion : float array of shape (n_classes, n_classes)
-        Estimated ``P(web label | class)``, a row a class; zeros for a class that cannot be given.
+        Estimated ``P(web label | class)``, one row per class; zeros where it cannot be given.
     weights : dict of str to float
         ``graph``, ``cnn`` and ``web`` (a, b and e of the formula), the text's ``sharpness`` and the
         ``trust`` in it (s and r).
@@ -107,7 +107,7 @@ def weigh_evidence(
     Returns
     -------
     evidence : Evidence or None
-        None where there is too little text to weigh by (fewer than two texts a class).
+        None where there is too little text to weigh by (fewer than two texts per class).
 
     Examples
     --------

@@ -36,7 +36,7 @@ class Model:
 
     @property
     def confusion(self) -> Doubles:
-        """P(web label | class), a row a class."""
+        """P(web label | class), one row per class."""
         return self.counts / self.counts.sum(axis=1, keepdims=True)
 
     def log_web(self, share: csr_array, own: Floats) -> Doubles:

@@ -109,7 +109,7 @@ def adopt_graph(
         rows = np.zeros(n_images, bool)
         rows[np.repeat(np.arange(n_images), np.diff(adjacency.indptr))[bad]] = True
         raise InputError(
-            f"graph must hold cosine {plural}, which lie in {low}..{high}, but not so in "
+            f"graph must hold cosine {plural}, which lie in {low}..{high}, unlike those in "
             f"{name_rows(rows)}; give distances to adopt_graph with kind='distance'"
         )
     if kind == "distance":

@@ -1,6 +1,10 @@
-"""Section 3.5: what the network must learn at the anchors, its loss (Eq. 7), and two solvers."""
+"""Linear classifiers fitted by L-BFGS, shared by the graph network and the probe; Adam as well.
+
+Section 3.5: what the network must learn at the anchors, and its loss (Eq. 7).
+"""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +20,7 @@ from vsgraph.result.parts import Anchors
 from vsgraph.settings import Form, Settings
 
 MAX_STEPS = 2000
+Doubles = NDArray[np.float64]
 
 
 def check_task(
@@ -123,23 +128,47 @@ def train_to_optimum(
     shape = (reduced.shape[1], task.targets.shape[1])
     decay = settings.weight_decay
 
-    def decayed_loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        weights = flat.reshape(shape).astype(reduced.dtype)
-        loss, slope = anchor_loss(weights, reduced, task, form=settings.form)
+    def decayed_loss(weights: Doubles) -> tuple[float, Doubles]:
+        loss, slope = anchor_loss(weights.astype(reduced.dtype), reduced, task, form=settings.form)
+        flat = weights.ravel()
         total = loss + decay / 2 * float(flat @ flat)
-        return total, slope.ravel().astype(np.float64) + decay * flat
+        return total, slope.astype(np.float64) + decay * weights
 
     with tqdm(desc="network", disable=None if progress else True, leave=False) as bar:
-        found = minimize(
-            decayed_loss,
-            np.zeros(shape[0] * shape[1]),
-            jac=True,
-            method="L-BFGS-B",
-            callback=lambda _: bar.update() and None,
-            options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": 1e-12, "gtol": 1e-7},
-        )
-    weights = found.x.reshape(shape).astype(inputs.dtype)
+        fitted = fit_weights(
+            decayed_loss, np.zeros(shape), max_steps=MAX_STEPS, ftol=1e-12, gtol=1e-7,
+            after_step=bar.update,
+        )  # fmt: skip
+    weights = fitted.astype(inputs.dtype)
     return weights if span is None else span @ weights
+
+
+def fit_weights(
+    loss: Callable[[Doubles], tuple[float, Doubles]],
+    start: Doubles,
+    *,
+    max_steps: int,
+    after_step: Callable[[], object] = lambda: None,
+    **tolerances: float,
+) -> Doubles:
+    """Return the weights of least loss, by L-BFGS.
+
+    `loss` takes weights in the shape of `start` and returns its value and its slope.
+
+    >>> fit_weights(lambda w: (float((w**2).sum()), 2 * w), np.ones((2, 1)), max_steps=9).round(3)
+    array([[0.],
+           [0.]])
+    """
+
+    def flat_loss(flat: Doubles) -> tuple[float, Doubles]:
+        value, slope = loss(flat.reshape(start.shape))
+        return value, slope.ravel()
+
+    fitted = minimize(
+        flat_loss, start.ravel(), jac=True, method="L-BFGS-B", callback=lambda _: after_step(),
+        options={"maxiter": max_steps, "maxfun": 2 * max_steps, **tolerances},
+    )  # fmt: skip
+    return fitted.x.reshape(start.shape)
 
 
 def train_by_adam(

@@ -1,9 +1,9 @@
 """``p_c`` where there is no CNN: a linear classifier on frozen features, asked out of fold.
 
 Rows are scaled to length one and turned onto their first principal axes. There a softmax (with
-several labels an image: a sigmoid a class) is fitted to the web labels, in folds, so that no image
-is judged by a classifier that has seen its label. Large crawls are fitted on a sample that has as
-many images of each class as another; what that does to the shares of the classes is taken back.
+several labels per image: one sigmoid per class) is fitted to the web labels, in folds, so that no
+image is judged by a classifier that has seen its label. Large crawls are fitted on a sample with
+equally many images of each class; what that does to the shares of the classes is taken back.
 """
 
 import dataclasses
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit
 from tqdm import tqdm
@@ -19,6 +18,7 @@ from tqdm import tqdm
 from vsgraph.common.blocks import do_in_threads, open_threads, row_blocks
 from vsgraph.common.checks import Floats, check_at_least, check_labels, check_matrix, check_number
 from vsgraph.errors import InputError
+from vsgraph.method.linear_fit import Doubles, fit_weights
 from vsgraph.neighbors.sketch import Rows, Singles, principal_axes, rows_to_search
 from vsgraph.result.scores import TopScores
 from vsgraph.settings import Settings
@@ -42,7 +42,7 @@ def linear_probe(
     random_state: int = 0,
     progress: bool = False,
 ) -> TopScores:
-    """Learn the web labels from the features, and ask of each image what it would be taken for.
+    """Learn the web labels from the features, and predict each image from what others taught.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def linear_probe(
     n_folds : int
         Parts of the crawl; each is judged by what was learned from the others.
     per_class : int, optional
-        Images a class to learn from at most; 200, and more with few classes, by default.
+        Most images per class to learn from; 200 by default, and more with few classes.
     n_kept : int
-        Highest scores of an image that are kept.
+        How many of an image's highest scores are kept.
     random_state : int
         Seed of the folds and of the sample.
     progress : bool
@@ -146,42 +146,32 @@ class _Task:
         scale = 1 / np.sqrt((inputs**2).mean(axis=0) / n_classes + PENALTY)
         inputs *= scale
         decay = (PENALTY * scale**2)[:, None].astype(np.float64)
-        shape = (inputs.shape[1] + 1, n_classes)
 
-        def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            weights = flat.reshape(shape)
+        def loss(weights: Doubles) -> tuple[float, Doubles]:
             value, slope = _loss(weights.astype(np.float32), inputs, labels, self.single, mapped)
             slope[:-1] += decay * weights[:-1]
-            return value + float((decay * weights[:-1] ** 2).sum()) / 2, slope.ravel()
+            return value + float((decay * weights[:-1] ** 2).sum()) / 2, slope
 
         with open_threads() as mapped:
-            found = minimize(
-                loss,
-                self._start(labels),
-                jac=True,
-                method="L-BFGS-B",
-                options={"maxiter": STEPS, "maxfun": 2 * STEPS},
-            ).x.reshape(shape)
-        weights = (found[:-1] * scale[:, None]).astype(np.float32)
-        bias = found[-1] + self._shift(labels)
+            fitted = fit_weights(loss, self._start(labels), max_steps=STEPS)
+        weights = (fitted[:-1] * scale[:, None]).astype(np.float32)
+        bias = fitted[-1] + self._shift(labels)
         return _Probe(mean, weights, bias.astype(np.float32), self.single)
 
-    def _start(self, labels: csr_array) -> NDArray[np.float64]:
+    def _start(self, labels: csr_array) -> Doubles:
         """Return weights of zero and biases that say the shares of the classes."""
         start = np.zeros((self.inputs.shape[1] + 1, labels.shape[1]))
         share = (np.asarray(labels.sum(axis=0)) + 0.5) / (labels.shape[0] + 1)
         start[-1] = np.log(share) if self.single else np.log(share / (1 - share))
-        return start.ravel()
+        return start
 
     def _shift(self, labels: csr_array) -> Floats:
         """Return what brings biases from the shares of the sample to those of the crawl."""
         small = 0.5 / labels.shape[0]
-        had, has = (
-            np.clip(share, small, 1 - small)
-            for share in (np.asarray(labels.sum(axis=0)) / labels.shape[0], self.share)
-        )
-        shift = np.log(has / had)
-        return shift if self.single else shift - np.log((1 - has) / (1 - had))
+        in_sample = np.clip(np.asarray(labels.sum(axis=0)) / labels.shape[0], small, 1 - small)
+        in_crawl = np.clip(self.share, small, 1 - small)
+        shift = np.log(in_crawl / in_sample)
+        return shift if self.single else shift - np.log((1 - in_crawl) / (1 - in_sample))
 
 
 def _loss(

@@ -229,7 +229,7 @@ class Correction:
         return tuple(sorted(links, key=lambda link: -link.weight)[:n_shown])
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return one value an image for each column of the table, as Python values."""
+        """Return the columns of the table as Python lists, one value per image."""
         web: list[Any] = [self._names(labels) for labels in self.web_labels]
         final: list[Any] = [self._names(labels) for labels in self.final_labels]
         if self.web_labels.ndim == 1:
@@ -247,13 +247,13 @@ class Correction:
         }
 
     def to_arrow(self) -> "pa.Table":
-        """Return the labels as an Arrow table, a row an image."""
+        """Return the labels as an Arrow table, one row per image."""
         import pyarrow as pa
 
         return pa.table(self.to_columns())
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the labels as a pandas table, a row an image (needs the extra 'table')."""
+        """Return the labels as a pandas table, one row per image (needs the extra 'table')."""
         try:
             import pandas as pd
         except ImportError as error:
