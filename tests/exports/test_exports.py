@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import gc
 import io
 import json
 import os
@@ -221,7 +220,9 @@ def test_several_labels_are_written_or_refused_by_name(multi_crawl, multi, out, 
     if to not in SINGLE:
         assert export(multi_crawl, multi, out, to=to).n_images >= N - 2
         return
-    with pytest.raises(InputError, match="one label per image; these hold several: csv, parquet, soft, hf"):
+    with pytest.raises(
+        InputError, match="one label per image; these hold several: csv, parquet, soft, hf"
+    ):
         export(multi_crawl, multi, out, to=to)
     assert not out.parent.exists()
 
@@ -282,7 +283,7 @@ def test_unknown_formats_and_options_are_named(crawl, made, out):
         export(crawl, made, out, to="xml")
     with pytest.raises(InputError, match="coco has no option mode; it has no options of its own"):
         export(crawl, made, out, to="coco", mode="copy")
-    with pytest.raises(InputError, match="hf has no option soft; its options are metadata, mode"):
+    with pytest.raises(InputError, match="hf has no option soft; its options are mode"):
         export(crawl, made, out, to="hf", soft=True)
     with pytest.raises(InputError, match="mode must be one of link, hardlink, copy"):
         export(crawl, made, out, to="imagefolder", mode="move")
@@ -521,21 +522,17 @@ def load(tmp_path, monkeypatch):
     datasets.disable_progress_bars()
 
     def read(folder):
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "unclosed file", ResourceWarning)
-            found = datasets.load_dataset(
-                "imagefolder", data_dir=str(folder), cache_dir=str(tmp_path / "cache")
-            )
-            gc.collect()  # the reader of metadata.csv is left open
+        found = datasets.load_dataset(
+            "imagefolder", data_dir=str(folder), cache_dir=str(tmp_path / "cache")
+        )
         return found["train"]
 
     return read
 
 
-@pytest.mark.parametrize("metadata", ["jsonl", "csv"])
 @pytest.mark.parametrize("mode", ["link", "copy"])
-def test_hugging_face_reads_one_label(crawl, made, out, load, metadata, mode):
-    export(crawl, made, out, to="hf", metadata=metadata, mode=mode)
+def test_hugging_face_reads_one_label(crawl, made, out, load, mode):
+    export(crawl, made, out, to="hf", mode=mode)
     rows = list(load(out))
     kept = [i for i in range(N) if i not in {REJECTED, LOST}]
     assert [row["label"] for row in rows] == [NAMES[made.final_labels[i]] for i in kept]
@@ -565,11 +562,6 @@ def test_text_fields_do_not_take_the_place_of_ours(tmp_path, made, out, load):
     export(crawl, made, out, to="hf")
     row = load(out)[0]
     assert (row["label"], row["label_text"], row["old_file_name_text"]) == ("owl", "mine", "x.jpg")
-
-
-def test_csv_metadata_has_no_room_for_several_labels(multi_crawl, multi, out):
-    with pytest.raises(InputError, match="pass metadata='jsonl'"):
-        export(multi_crawl, multi, out, to="hf", metadata="csv")
 
 
 # --- WebDataset

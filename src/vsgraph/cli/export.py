@@ -12,8 +12,7 @@ from vsgraph.exports import FORMATS, export
 from vsgraph.result.correction import Correction
 from vsgraph.runs import Run
 
-FORMAT_OPTIONS = ("mode", "metadata", "shard_images", "shard_bytes", "url", "scores",
-                  "n_neighbors", "soft")  # fmt: skip
+FORMAT_OPTIONS = ("mode", "shard_images", "shard_bytes", "url", "scores", "n_neighbors", "soft")
 
 
 @main.command("export")
@@ -26,7 +25,6 @@ FORMAT_OPTIONS = ("mode", "metadata", "shard_images", "shard_bytes", "url", "sco
 @click.option("--rejected", is_flag=True, help="Include rejected images, marked as such.")
 @click.option("--mode", type=click.Choice(["link", "hardlink", "copy"]),
               help="imagefolder, hf: how pictures get there.")  # fmt: skip
-@click.option("--metadata", type=click.Choice(["jsonl", "csv"]), help="hf: the metadata file.")
 @click.option("--shard-images", type=click.IntRange(1), help="webdataset: images per shard.")
 @click.option("--shard-bytes", type=click.IntRange(1), help="webdataset: bytes per shard.")
 @click.option("--url", help="labelstudio: what precedes the path of each image.")

@@ -29,24 +29,12 @@ from vsgraph.result.correction import Correction
 
 
 class Format(NamedTuple):
-    """How a format is written, and what it can hold.
+    """How a format is written, and what it can hold."""
 
-    Attributes
-    ----------
-    write : callable
-        Takes a :class:`Job` and the format's own options.
-    rejected : {'if asked', 'always', 'never'}
-        Whether rejected images are in it.
-    several : bool
-        Whether it can hold several labels per image.
-    is_ours : callable, optional
-        Tells a file that vsgraph wrote from any other; only for formats that are one file.
-    """
-
-    write: Callable[..., None]
-    rejected: Literal["if asked", "always", "never"] = "if asked"
-    several: bool = True
-    is_ours: Callable[[Path], bool] | None = None
+    write: Callable[..., None]  # takes a Job and the format's own options
+    rejected: Literal["if asked", "always", "never"] = "if asked"  # whether it holds these images
+    several: bool = True  # whether it holds several labels per image
+    is_ours: Callable[[Path], bool] | None = None  # knows our own files; None if it is a folder
 
 
 FORMATS = {

@@ -23,57 +23,28 @@ DIGITS = 6  # of a confidence
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One image of an export.
+    """One image of an export."""
 
-    Attributes
-    ----------
-    row : int
-        Its row in the crawl.
-    image : str
-        Its path, as the crawl gives it.
-    classes : list of int
-        The numbers of its final labels; none if it is rejected.
-    columns : dict
-        The columns of :meth:`Job.table`, without the image.
-    text : dict of str to str
-        Its text by field; '' where there is none.
-    """
-
-    row: int
-    image: str
-    classes: list[int]
-    columns: dict[str, Any]
-    text: dict[str, str]
+    row: int  # in the crawl
+    image: str  # its path, as the crawl gives it
+    classes: list[int]  # the numbers of its final labels; none if it is rejected
+    columns: dict[str, Any]  # those of Job.table, without the image
+    text: dict[str, str]  # by field; '' if it has none
 
 
 @dataclasses.dataclass(eq=False)
 class Job:
     """What a writer is given: the images to write, what is known of each, and where to write.
 
-    Attributes
-    ----------
-    crawl, correction : Crawl and Correction
-        The same images, row by row.
-    to : str
-        The name of the format.
-    path : Path
-        The file or folder to write, unfinished: it gets its final name when the writer returns.
-    rows : int array of shape (n_selected,)
-        The rows of the images to write, in order; see :func:`select_rows`.
-    progress : bool
-        Show a progress bar.
-    problems : Problems
-        Where a writer counts what it leaves out.
-    n_images : int
-        How many images were written; set by the writer.
+    A writer counts what it leaves out in `problems`, and what it writes in `n_images`.
     """
 
     crawl: Crawl
-    correction: Correction
-    to: str
-    path: Path
-    rows: NDArray[np.intp]
-    progress: bool = False
+    correction: Correction  # of the same images, row by row
+    to: str  # the name of the format
+    path: Path  # the unfinished file or folder; it is renamed when the writer returns
+    rows: NDArray[np.intp]  # (n_selected,), in order; see select_rows
+    progress: bool = False  # whether to show a bar
     problems: Problems = dataclasses.field(default_factory=Problems)
     n_images: int = 0
 

@@ -39,28 +39,14 @@ _BROKEN = (
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """A picture whose header could be read.
-
-    Attributes
-    ----------
-    entry : Entry
-        The image.
-    suffix : str
-        That of its name, or of its content if the name has none.
-    width, height : int
-        In pixels.
-    path : Path or None
-        Its file; None if it is in a shard.
-    data : bytes
-        The file's bytes if they were read, otherwise empty.
-    """
+    """A picture whose header could be read."""
 
     entry: Entry
-    suffix: str
+    suffix: str  # of its name, or of its content if the name has none
     width: int
     height: int
-    path: Path | None
-    data: bytes
+    path: Path | None  # None if it is in a shard
+    data: bytes  # empty if the file was not read
 
     def place(self, target: Path, mode: Mode) -> None:
         """Link or copy it to a new file."""
