@@ -137,6 +137,7 @@ def test_the_share_to_forget_rises_to_its_end():
     assert shares == pytest.approx([0.9, 0.8, 0.7, 0.6, 0.6, 0.6])
 
 
+@pytest.mark.slow
 def test_co_teaching_learns_less_of_wrong_labels(tmp_path):
     photos = write_photos(tmp_path / "crawl", per_class=30, spread=50)
     crawl, network = read_crawl(photos), tiny_network(tmp_path / "net")
@@ -244,6 +245,7 @@ def test_soft_labels_count_by_their_sum_so_that_images_weigh_one_on_average():
     assert image_weights(torch.tensor(soft).float(), weights).mean().item() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_a_run_is_fine_tuned_on_by_command(corrected, tmp_path):
     network = tiny_network(tmp_path / "net")
     said = call("finetune", corrected, "-o", tmp_path / "m", "--network", network, *SHORT)
@@ -263,6 +265,7 @@ def test_a_run_is_fine_tuned_on_by_command(corrected, tmp_path):
     assert record["recipe"]["forget_rate"] == pytest.approx(wrong, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_trained_network_gives_features_and_p_c_of_a_run(tmp_path, model_cache):
     """The paper's whole way by command: train, correct, fine-tune, judge."""
     table = write_crawl(make_crawl(per_class=10), tmp_path / "crawl")
@@ -366,6 +369,7 @@ def test_classifying_by_command(model, photos, tmp_path, model_cache):
     assert next(iter(line["classes"])) == "cat"
 
 
+@pytest.mark.slow
 def test_co_teaching_by_command_estimates_what_to_forget(photos, tmp_path, model_cache):
     network = tiny_network(tmp_path / "net")
     said = call(
@@ -416,6 +420,7 @@ print(names)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["onnx", "pt2"])
 def test_an_exported_model_runs_without_vsgraph(model, tmp_path, ending, model_cache):
     from vsgraph.encoders import image_encoder

@@ -309,6 +309,7 @@ def test_overwriting_starts_anew(photos, networks, tmp_path):
     assert len(again.history) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["resnet", "dropout"])
 def test_killed_again_and_again_it_ends_with_the_same_weights(photos, networks, tmp_path, kind):
     recipe = json.dumps(SHORT | {"epochs": 3})
@@ -345,6 +346,7 @@ def test_killed_again_and_again_it_ends_with_the_same_weights(photos, networks, 
     assert left >= {p.name for p in (tmp_path / "whole").iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [{}, {"forget_rate": 0.3, "forget_epochs": 1}])
 def test_two_processes_agree_with_one(photos, networks, tmp_path, change):
     recipe = json.dumps(SHORT | change)
