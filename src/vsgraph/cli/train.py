@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import click
 import numpy as np
@@ -80,7 +80,7 @@ class _Options:
     quiet: bool
 
     @classmethod
-    def take(cls, options: dict[str, Any]) -> "_Options":
+    def take(cls, options: dict[str, Any]) -> Self:
         """Take the options of a training out of all options of a command."""
         return cls(**{field.name: options.pop(field.name) for field in dataclasses.fields(cls)})
 
@@ -113,9 +113,9 @@ def train_command(path: Path, *, network: str, **options: Any) -> None:  # noqa:
     --image-encoder. Started again, training resumes. For several processes, start it with
     torchrun -m vsgraph train.
     """
-    given = _Options.take(options)
+    training = _Options.take(options)
     crawl = read_crawl(path, **reading(**options))
-    _train(crawl, given.start(network), _recipe(given, crawl), given)
+    _train(crawl, training.start(network), _recipe(training, crawl), training)
 
 
 @main.command("finetune")
@@ -139,49 +139,50 @@ def finetune_command(
     The loss is that of Eq. 9 in the paper. A network that is already trained gets half the rate
     and no warm-up, as in the paper.
     """
-    run, given = Run.open(path), _Options.take(options)
+    run, training = Run.open(path), _Options.take(options)
     encoder = str(run.record["choices"]["image_encoder"])
-    start = given.start(network or network_to_finetune(encoder, co_teaching=given.two_networks))
-    recipe = _recipe(given, run.crawl, run.correction)
+    start = training.start(
+        network or network_to_finetune(encoder, co_teaching=training.two_networks)
+    )
+    recipe = _recipe(training, run.crawl, run.correction)
     if start.is_trained_model:
         recipe = recipe.for_finetuning()
-    _train(run.crawl, start, recipe, given, labels=corrected_labels(run.correction, labels))
+    _train(run.crawl, start, recipe, training, labels=corrected_labels(run.correction, labels))
 
 
-def _recipe(given: _Options, crawl: Crawl, correction: Correction | None = None) -> Recipe:
+def _recipe(training: _Options, crawl: Crawl, correction: Correction | None = None) -> Recipe:
     """Return the recipe asked for, with an estimate of the forget rate if none was given."""
-    changes = dict(read_change(change, "batch_size=32") for change in given.changes)
-    if given.epochs is not None:
-        changes["epochs"] = given.epochs
-    recipe = Recipe.preset(given.preset, **changes)
-    rate = given.forget_rate
-    if given.co_teaching and rate is None:
-        rate = estimate_forget_rate(crawl, correction, progress=not given.quiet)
-        given.echo(f"estimate: about {rate:.1%} of the labels are wrong")
+    changes = dict(read_change(change, "batch_size=32") for change in training.changes)
+    if training.epochs is not None:
+        changes["epochs"] = training.epochs
+    recipe = Recipe.preset(training.preset, **changes)
+    rate = training.forget_rate
+    if training.co_teaching and rate is None:
+        rate = estimate_forget_rate(crawl, correction, progress=not training.quiet)
+        training.echo(f"estimate: about {rate:.1%} of the labels are wrong")
     return recipe if rate is None else dataclasses.replace(recipe, forget_rate=rate)
 
 
 def _train(
-    crawl: Crawl, start: Start, recipe: Recipe, given: _Options, *, labels: Labels | None = None
+    crawl: Crawl, start: Start, recipe: Recipe, training: _Options, *, labels: Labels | None = None
 ) -> None:
     """Train, and print where the model is."""
     started = time.monotonic()
     validation = None
-    if given.val is not None:
-        validation, others = read_validation(given.val, crawl.class_names)
+    if training.val is not None:
+        validation, others = read_validation(training.val, crawl.class_names)
         if others:
-            names = some_names(others)
-            click.echo(f"left out of {given.val.name}, not classes of the crawl: {names}", err=True)
+            click.echo(f"left out, not classes of the crawl: {some_names(others)}", err=True)
     trained = train(
-        crawl, given.out, labels=labels, start=start, recipe=recipe, validation=validation,
-        overwrite=given.overwrite, progress=not given.quiet, tell=given.echo,
+        crawl, training.out, labels=labels, start=start, recipe=recipe, validation=validation,
+        overwrite=training.overwrite, progress=not training.quiet, tell=training.echo,
     )  # fmt: skip
     if os.environ.get("RANK", "0") != "0":  # another process of torchrun prints
         return
     for line in crawl.problems.lines():
-        given.echo(f"problem: {line}")
+        training.echo(f"problem: {line}")
     seconds = time.monotonic() - started
-    given.echo(f"finished in {seconds:.0f} s; {trained}")
+    training.echo(f"finished in {seconds:.0f} s; {trained}")
 
 
 @main.command("predict")

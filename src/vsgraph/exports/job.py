@@ -78,14 +78,14 @@ class Job:
 
     def table(self, rows: NDArray[np.intp]) -> pa.Table:
         """Return rows of the corrected table; the final label of a rejected image is null or []."""
-        made = self.correction
+        correction = self.correction
         columns = {
             "image": self.column("image", rows),
-            "web_label": self._label_names(made.web_labels[rows]),
-            "final_label": self._label_names(made.final_labels[rows]),
-            "decision": _words([d.name.lower() for d in Decision], made.decisions[rows]),
-            "confidence": pa.array(made.confidence[rows].astype(np.float64).round(DIGITS)),
-            "why": _words([rule.sentence for rule in Rule], made.rules[rows]),
+            "web_label": self._label_names(correction.web_labels[rows]),
+            "final_label": self._label_names(correction.final_labels[rows]),
+            "decision": _words([d.name.lower() for d in Decision], correction.decisions[rows]),
+            "confidence": pa.array(correction.confidence[rows].astype(np.float64).round(DIGITS)),
+            "why": _words([rule.sentence for rule in Rule], correction.rules[rows]),
             "anchor": pa.array(self.is_anchor[rows]),
         }
         if "source" in self.crawl.table.column_names:

@@ -62,8 +62,8 @@ def _classifier(start: Start, class_names: Sequence[str]) -> tuple[Architecture,
     """Return a classifier and its architecture."""
     if start.is_trained_model:
         return _trained(Path(start.network), start.size, class_names)
-    made, body = _body(start.network, start.size, pretrained=start.pretrained)
-    return made, Classifier(body, n_features(body, made), len(class_names))
+    architecture, body = _body(start.network, start.size, pretrained=start.pretrained)
+    return architecture, Classifier(body, n_features(body, architecture), len(class_names))
 
 
 def _trained(
@@ -82,24 +82,26 @@ def _trained(
 def _body(name: str, size: int | None, *, pretrained: bool) -> tuple[Architecture, Any]:
     """Return a network before its classifier."""
     if name in SIZES:
-        made = lite_architecture(name, size)
-        return made, lite_network(name) if pretrained else build_body(made)
+        architecture = lite_architecture(name, size)
+        return architecture, lite_network(name) if pretrained else build_body(architecture)
     if name == "resnet50":
         if pretrained:
             raise InputError(
                 "resnet50 comes without weights: train it from random ones (--from-scratch), or "
                 "give a folder or hub name of one with weights, such as microsoft/resnet-50"
             )
-        made = resnet50_architecture(size)
-        return made, build_body(made)
+        architecture = resnet50_architecture(size)
+        return architecture, build_body(architecture)
     if name.startswith("timm:"):
         short = name.removeprefix("timm:")
         network = timm_network(short, pretrained=pretrained)
-        made = timm_architecture(short, network, size)
-        return made, tower(made, network)
+        architecture = timm_architecture(short, network, size)
+        return architecture, tower(architecture, network)
     meant = is_meant(name, [*SIZES, "resnet50"])
     if meant and "/" not in name and not Path(name).exists():
         raise InputError(f"there is no network {name!r}; did you mean {meant}?")
     folder = find_folder(name, "the network")
-    made = vision_architecture(folder, size)
-    return made, load_vision(folder, made) if pretrained else build_body(made)
+    architecture = vision_architecture(folder, size)
+    if pretrained:
+        return architecture, load_vision(folder, architecture)
+    return architecture, build_body(architecture)
