@@ -23,15 +23,18 @@ LOADED, TRAINED, BATCH, N_CLASSES = 768, 96, 32, 36
 def our_loader(paths: list[Path], size: int) -> Callable[[], Iterator[Any]]:
     """Return our batches."""
     from vsgraph.encoders.picture_batches import quiet_decoders
-    from vsgraph.training.batches import Crops, cut_batches, read_batches
+    from vsgraph.training.batches import cut_batches, read_batches
+    from vsgraph.training.crops import RandomCrop
 
     crawl = crawl_of(paths)
-    crops = Crops(size, size, 0.08, flip=True, random_state=0)
+
+    def crop(row: int) -> RandomCrop:
+        return RandomCrop.draw(size, size, smallest=0.08, flip=True, seed=(0, 0, row))
 
     def run() -> Iterator[Any]:
         with quiet_decoders():
             batches = cut_batches(np.arange(len(paths)), BATCH)
-            for batch in read_batches(crawl, batches, lambda row: crops.of(row, 0)):
+            for batch in read_batches(crawl, batches, crop):
                 yield batch.pixels
 
     return run

@@ -64,7 +64,7 @@ GOOGLE_500 = Study(
         "ImageNet test images": (25_000, 25_000),
     },
     start=Start("resnet50", pretrained=False),
-    recipe=Recipe.google_500(),
+    recipe=Recipe.preset("google-500"),
     settings=Settings.google_500(**NO_REJECTION),
 )
 
@@ -79,7 +79,7 @@ WEBVISION_1000 = Study(
         "ImageNet test images": (50_000, 50_000),
     },
     start=Start("resnet50", pretrained=False),
-    recipe=Recipe.webvision_1000(),
+    recipe=Recipe.preset("webvision-1000"),
     settings=Settings.webvision_1000(**NO_REJECTION),
     n_gpus=32,
 )
@@ -98,6 +98,6 @@ NUS_81_WEB = Study(
         "photos listed for testing": (107_859, 107_859),
     },
     start=Start("microsoft/resnet-50"),  # trained on ImageNet
-    recipe=Recipe.nus_81_web(),
+    recipe=Recipe.preset("nus-81-web"),
     settings=Settings.nus_81_web(**NO_REJECTION),
 )

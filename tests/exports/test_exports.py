@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import gc
 import io
 import json
 import os
@@ -23,7 +22,7 @@ from scipy.sparse import csr_array, load_npz
 import vsgraph
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError, VSGraphWarning
-from vsgraph.exports import FORMATS, cleanlab_bytes, export
+from vsgraph.exports import FORMATS, export
 from vsgraph.exports import imglist as imglist_module
 from vsgraph.exports import shards as shards_module
 from vsgraph.exports.cleanlab import neighbor_distances
@@ -178,10 +177,10 @@ def test_an_interrupted_export_leaves_nothing_and_keeps_what_was_there(
     before = sorted(out.rglob("*")) if out.is_dir() else out.read_bytes()
 
     def stopped(*_, **__):
-        yield slice(0, 4)
+        yield np.arange(4)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("vsgraph.exports.rows.Corrected.blocks", stopped)
+    monkeypatch.setattr("vsgraph.exports.job.Job.blocks", stopped)
     for place in (out, out.parent / "other"):
         with pytest.raises(KeyboardInterrupt):
             export(crawl, made, place, to=to, overwrite=True)
@@ -221,7 +220,9 @@ def test_several_labels_are_written_or_refused_by_name(multi_crawl, multi, out, 
     if to not in SINGLE:
         assert export(multi_crawl, multi, out, to=to).n_images >= N - 2
         return
-    with pytest.raises(InputError, match="one label an image; csv, parquet, soft, hf"):
+    with pytest.raises(
+        InputError, match="one label per image; these hold several: csv, parquet, soft, hf"
+    ):
         export(multi_crawl, multi, out, to=to)
     assert not out.parent.exists()
 
@@ -245,7 +246,7 @@ def test_pictures_in_shards_go_out_as_well(crawl, made, tmp_path, out, to):
         done = export(packed, made, out, to=to)
     links = to in {"imagefolder", "hf"}
     assert [str(one.message)[:43] for one in said] == links * [
-        "the pictures lie within tar shards, so they"
+        "the pictures are in tar shards, so they are"
     ]
     plain = export(crawl, made, tmp_path / "plain", to=to)
     assert (done.n_images, done.problems.counts) == (plain.n_images, plain.problems.counts)
@@ -280,14 +281,25 @@ def test_blocks_do_not_change_the_output(crawl, made, tmp_path, to, monkeypatch)
 def test_unknown_formats_and_options_are_named(crawl, made, out):
     with pytest.raises(InputError, match="to must be one of csv, parquet"):
         export(crawl, made, out, to="xml")
-    with pytest.raises(InputError, match="coco has no option mode; its options are rejected"):
+    with pytest.raises(InputError, match="coco has no option mode; it has no options of its own"):
         export(crawl, made, out, to="coco", mode="copy")
-    with pytest.raises(InputError, match="csv has no option mode; it has no options"):
-        export(crawl, made, out, to="csv", mode="copy")
+    with pytest.raises(InputError, match="hf has no option soft; its options are mode"):
+        export(crawl, made, out, to="hf", soft=True)
     with pytest.raises(InputError, match="mode must be one of link, hardlink, copy"):
         export(crawl, made, out, to="imagefolder", mode="move")
     with pytest.raises(InputError, match="shard_images must be at least 1"):
         export(crawl, made, out, to="webdataset", shard_images=0)
+    assert not out.parent.exists()
+
+
+def test_rejected_images_are_in_every_format_that_can_hold_them(crawl, made, tmp_path):
+    for to in FORMATS:
+        if to == "imglist":
+            with pytest.raises(InputError, match="imglist cannot hold rejected images"):
+                export(crawl, made, tmp_path / to, to=to, rejected=True)
+            continue
+        exported = export(crawl, made, tmp_path / to, to=to, rejected=True)
+        assert exported.n_images == (N - 1 if to in WITH_PICTURES else N), to
 
 
 def test_a_crawl_that_is_not_the_corrected_one_is_refused(crawl, multi_crawl, made, out):
@@ -487,7 +499,7 @@ def test_a_link_that_cannot_be_made_says_what_to_do(crawl, made, out, monkeypatc
     monkeypatch.setattr(os, "link", refuse)
     with pytest.raises(InputError, match=r"as a hardlink \(Invalid cross-device link\); try"):
         export(crawl, made, out, to="imagefolder", mode="hardlink")
-    assert list(out.parent.iterdir()) == []
+    assert not out.parent.exists()
 
 
 def test_a_picture_is_known_by_its_header(tmp_path):
@@ -510,21 +522,17 @@ def load(tmp_path, monkeypatch):
     datasets.disable_progress_bars()
 
     def read(folder):
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "unclosed file", ResourceWarning)
-            found = datasets.load_dataset(
-                "imagefolder", data_dir=str(folder), cache_dir=str(tmp_path / "cache")
-            )
-            gc.collect()  # the reader of metadata.csv is left open
+        found = datasets.load_dataset(
+            "imagefolder", data_dir=str(folder), cache_dir=str(tmp_path / "cache")
+        )
         return found["train"]
 
     return read
 
 
-@pytest.mark.parametrize("metadata", ["jsonl", "csv"])
 @pytest.mark.parametrize("mode", ["link", "copy"])
-def test_hugging_face_reads_one_label(crawl, made, out, load, metadata, mode):
-    export(crawl, made, out, to="hf", metadata=metadata, mode=mode)
+def test_hugging_face_reads_one_label(crawl, made, out, load, mode):
+    export(crawl, made, out, to="hf", mode=mode)
     rows = list(load(out))
     kept = [i for i in range(N) if i not in {REJECTED, LOST}]
     assert [row["label"] for row in rows] == [NAMES[made.final_labels[i]] for i in kept]
@@ -554,11 +562,6 @@ def test_text_fields_do_not_take_the_place_of_ours(tmp_path, made, out, load):
     export(crawl, made, out, to="hf")
     row = load(out)[0]
     assert (row["label"], row["label_text"], row["old_file_name_text"]) == ("owl", "mine", "x.jpg")
-
-
-def test_csv_metadata_has_no_room_for_several_labels(multi_crawl, multi, out):
-    with pytest.raises(InputError, match="say metadata='jsonl'"):
-        export(multi_crawl, multi, out, to="hf", metadata="csv")
 
 
 # --- WebDataset
@@ -634,10 +637,10 @@ def test_a_full_disk_leaves_no_shard(crawl, made, out, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shards_module, "write_names", full)
+    monkeypatch.setattr(shards_module, "write_class_names", full)
     with pytest.raises(OSError, match="No space left"):
         export(crawl, made, out, to="webdataset")
-    assert list(out.parent.iterdir()) == []
+    assert not out.parent.exists()
 
 
 # --- COCO
@@ -793,8 +796,6 @@ def test_cleanlab_arrays_are_in_the_order_of_the_names(crawl, made, out):
     probs /= probs.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found["pred_probs"], probs, atol=1e-6)
     assert found["pred_probs"].dtype == np.float32
-    size = sum(path.stat().st_size for path in out.iterdir())
-    assert cleanlab_bytes(made) < size < cleanlab_bytes(made) + 5000
 
 
 def test_the_graph_for_cleanlab_has_equally_many_neighbors_nearest_first(crawl, made, out):
@@ -834,7 +835,7 @@ def test_a_graph_without_edges_is_not_written(crawl, made, out):
 
 
 def test_options_for_cleanlab_are_checked(crawl, made, out, monkeypatch):
-    with pytest.raises(InputError, match=r"n_neighbors must lie in 1\.\.11, got 12"):
+    with pytest.raises(InputError, match=r"n_neighbors must be in 1\.\.11, got 12"):
         export(crawl, made, out, to="cleanlab", n_neighbors=12)
     with pytest.raises(InputError, match="scores must be one of final, gnn, cnn"):
         export(crawl, made, out, to="cleanlab", scores="text")
@@ -936,7 +937,7 @@ def test_a_list_that_stops_midway_is_not_there(crawl, made, out, monkeypatch):
     monkeypatch.setattr(imglist_module, "_write_soft", full)
     with pytest.raises(OSError, match="No space left"):
         export(crawl, made, out, to="imglist", soft=True)
-    assert list(out.parent.iterdir()) == []
+    assert not out.parent.exists()
 
 
 def test_the_note_on_shards_is_a_warning_of_ours(crawl, made, tmp_path, out):

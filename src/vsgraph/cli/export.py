@@ -8,37 +8,31 @@ import click
 from vsgraph.cli.group import main
 from vsgraph.cli.options import CRAWL, FOLDER, crawl_options, reading
 from vsgraph.crawls import read_crawl
-from vsgraph.exports import FORMATS, cleanlab_bytes, export
+from vsgraph.exports import FORMATS, export
 from vsgraph.result.correction import Correction
 from vsgraph.runs import Run
 
-OWN = ("mode", "rejected", "metadata", "shard_images", "shard_bytes", "url", "scores",
-       "n_neighbors", "soft")  # fmt: skip
+FORMAT_OPTIONS = ("mode", "shard_images", "shard_bytes", "url", "scores", "n_neighbors", "soft")
 
 
 @main.command("export")
 @click.argument("path", metavar="RUN", type=FOLDER)
-@click.option("--crawl", type=CRAWL, help="The crawl, where RUN is a correction by itself.")
-@click.option("--to", type=click.Choice(FORMATS), required=True, help="The format.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Where to.")
-@click.option("--overwrite", is_flag=True, help="Replace an export that is there already.")
-@click.option(
-    "--mode",
-    type=click.Choice(["link", "hardlink", "copy"]),
-    help="imagefolder, hf: how pictures get there.",
-)
-@click.option(
-    "--rejected", is_flag=True, default=None, help="Take rejected images along, marked as such."
-)
-@click.option("--metadata", type=click.Choice(["jsonl", "csv"]), help="hf: which file.")
-@click.option("--shard-images", type=click.IntRange(1), help="webdataset: images a shard.")
-@click.option("--shard-bytes", type=click.IntRange(1), help="webdataset: bytes a shard.")
-@click.option("--url", help="labelstudio: what stands before each path.")
-@click.option(
-    "--scores", type=click.Choice(["final", "gnn", "cnn"]), help="cleanlab: which probabilities."
-)
-@click.option("--neighbors", "n_neighbors", type=click.IntRange(1), help="cleanlab: neighbors.")
-@click.option("--soft", is_flag=True, default=None, help="imglist: soft labels beside it.")
+@click.option("--crawl", type=CRAWL, help="The crawl, if RUN is only a correction.")
+@click.option("--to", type=click.Choice(list(FORMATS)), required=True, help="The format.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True,
+              help="The file or folder to write.")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
+@click.option("--rejected", is_flag=True, help="Include rejected images, marked as such.")
+@click.option("--mode", type=click.Choice(["link", "hardlink", "copy"]),
+              help="imagefolder, hf: how pictures get there.")  # fmt: skip
+@click.option("--shard-images", type=click.IntRange(1), help="webdataset: images per shard.")
+@click.option("--shard-bytes", type=click.IntRange(1), help="webdataset: bytes per shard.")
+@click.option("--url", help="labelstudio: what precedes the path of each image.")
+@click.option("--scores", type=click.Choice(["final", "gnn", "cnn"]),
+              help="cleanlab: which probabilities.")  # fmt: skip
+@click.option("--neighbors", "n_neighbors", type=click.IntRange(1),
+              help="cleanlab: neighbors per image.")  # fmt: skip
+@click.option("--soft", is_flag=True, default=None, help="imglist: write soft labels, too.")
 @crawl_options
 def export_command(
     path: Path,
@@ -47,21 +41,23 @@ def export_command(
     out: Path,
     *,
     overwrite: bool,
+    rejected: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Write the corrected labels of RUN in a format that other programs read.
 
-    RUN is what `vsgraph correct` left; or what `vsgraph correct-arrays` or Correction.save left,
-    then say by --crawl what it was made of: the same images, row by row.
+    RUN is a folder of `vsgraph correct`. If it is a folder of `vsgraph correct-arrays` or of
+    Correction.save, name with --crawl the crawl that was corrected: the same images, row by row.
     """
-    own = {name: options.pop(name) for name in OWN}
-    given = {name: value for name, value in own.items() if value is not None}
+    values = {name: options.pop(name) for name in FORMAT_OPTIONS}
+    own = {name: value for name, value in values.items() if value is not None}
     if crawl is None:
         run = Run.open(path)
-        found, correction = run.crawl, run.correction
+        corrected, correction = run.crawl, run.correction
     else:
-        found, correction = read_crawl(crawl, **reading(**options)), Correction.load(path)
-    if to == "cleanlab":
-        click.echo(f"writing {cleanlab_bytes(correction) / 1e9:.2f} GB")
-    done = export(found, correction, out, to=to, overwrite=overwrite, progress=True, **given)
-    click.echo(str(done))
+        corrected, correction = read_crawl(crawl, **reading(**options)), Correction.load(path)
+    exported = export(
+        corrected, correction, out, to=to, overwrite=overwrite, rejected=rejected, progress=True,
+        **own,
+    )  # fmt: skip
+    click.echo(str(exported))

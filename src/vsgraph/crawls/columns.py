@@ -41,6 +41,7 @@ TEXT_FIELDS = (
 )  # fmt: skip
 NONE = "none"  # in a truth: none of the classes
 PLACE = {"shard": pa.string(), "offset": pa.int64(), "size": pa.int64()}
+ClassList = Path | Sequence[str]  # a file of class names, or the names
 Item = TypeVar("Item")
 
 
@@ -264,14 +265,24 @@ def below(root: Path, reference: str) -> str | None:
     return None if ".." in parts or not parts or ":" in parts[0] else "/".join(parts)
 
 
-def read_class_list(path: Path) -> list[str]:
-    r"""Read classes, a name or wnid a line; what follows a wnid is left out.
+def read_class_list(classes: ClassList) -> list[str]:
+    r"""Return class names: a sequence as it is, or those of a file.
+
+    A file has one name or wnid per line. What follows a wnid is left out, and so are lines that
+    start with ``#``.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp()) / "google-500.txt"
     >>> _ = file.write_text("n01440764 tench, Tinca tinca\nn01443537\n")
     >>> read_class_list(file)
     ['n01440764', 'n01443537']
+    >>> read_class_list(["#cat", "n01440764 tench"])
+    ['#cat', 'n01440764 tench']
     """
+    if not isinstance(classes, str | Path):
+        if not classes or len(set(classes)) < len(classes):
+            raise InputError("classes must name each class once")
+        return list(classes)
+    path = Path(classes)
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

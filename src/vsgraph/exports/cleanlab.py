@@ -1,4 +1,4 @@
-"""Arrays as cleanlab takes them: labels, probabilities, the graph of neighbors."""
+"""Arrays for cleanlab: labels, probabilities, the graph of neighbors."""
 
 import shutil
 from pathlib import Path
@@ -11,11 +11,9 @@ from scipy.sparse import csr_array, csr_matrix, save_npz
 
 from vsgraph.common.blocks import row_blocks
 from vsgraph.common.checks import check_one_of
-from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
-from vsgraph.exports.rows import Corrected
-from vsgraph.exports.tables import write_names
-from vsgraph.exports.targets import Exported, export_folder
+from vsgraph.exports.job import Job
+from vsgraph.exports.names import write_class_names
 from vsgraph.result.correction import Correction
 from vsgraph.result.scores import TopScores
 
@@ -23,102 +21,68 @@ GB = 10**9
 NO_NEIGHBOR = 1.0
 
 
-def to_cleanlab(
-    crawl: Crawl,
-    correction: Correction,
-    out: str | Path,
+def write_cleanlab(
+    job: Job,
     *,
     scores: Literal["final", "gnn", "cnn"] = "final",
     n_neighbors: int | None = None,
-    overwrite: bool = False,
-    progress: bool = False,
-) -> Exported:
-    """Write what ``find_label_issues`` and ``Datalab.find_issues`` take, a row an image.
+) -> None:
+    """Write the arrays of ``find_label_issues`` and ``Datalab.find_issues``, one row per image.
 
-    ``labels.npy`` are the web labels and ``final_labels.npy`` the corrected ones (-1 if rejected),
-    boolean tables where images have several; ``pred_probs.npy`` is dense; ``knn_graph.npz`` has
-    cosine distances. Classes are numbered in the order of their names, as in ``class_names.txt``.
+    ``labels.npy`` holds the web labels and ``final_labels.npy`` the corrected ones (-1 if
+    rejected), as boolean tables if images have several; ``pred_probs.npy`` is dense;
+    ``knn_graph.npz`` holds cosine distances. Classes are numbered in the order of their names, as
+    in ``class_names.txt``.
 
     Parameters
     ----------
-    crawl, correction : Crawl and Correction
-        The same images, row by row.
-    out : path
-        The folder; :func:`cleanlab_bytes` says how large it gets.
+    job : Job
+        What to write: all images.
     scores : {'final', 'gnn', 'cnn'}
-        Which probabilities. The final ones have seen the web label; the others have not, but that
-        the CNN was trained on it.
+        Which probabilities. The final ones depend on the web label of the image itself. The others
+        do not, except that the CNN may have been trained on it.
     n_neighbors : int, optional
-        Neighbors of each image; by default the fewest that an image with neighbors has. An image
-        with fewer has others, spread over the crawl, at distance 1: nothing in common.
-    overwrite : bool
-        Replace an export that is there already.
-    progress : bool
-        Show a progress bar.
-
-    Returns
-    -------
-    exported : Exported
-        All images.
+        Neighbors of each image; by default the smallest number that any image with neighbors has.
+        An image with fewer gets others, spread over the crawl, at distance 1: nothing in common.
     """
-    both = Corrected.join(crawl, correction)
-    table = _scores(correction, scores)
-    _check_room(Path(out), cleanlab_bytes(correction))
+    correction = job.correction
+    probs = _scores(correction, scores)
+    _check_room(job.path, correction)
     graph = neighbor_distances(correction.adjacency, n_neighbors=n_neighbors)
-    with export_folder(out, crawl, to="cleanlab", overwrite=overwrite) as (folder, made):
-        order = sorted(range(len(both.names)), key=both.names.__getitem__)
-        write_names(folder / "class_names.txt", tuple(both.names[c] for c in order))
-        np.save(folder / "labels.npy", _reordered(correction.web_labels, order))
-        np.save(folder / "final_labels.npy", _reordered(correction.final_labels, order))
-        probs = open_memmap(
-            folder / "pred_probs.npy", mode="w+", dtype=np.float32, shape=table.shape
-        )
-        for rows in both.blocks(title="cleanlab", progress=progress):
-            probs[rows] = _shares(table[rows], several=both.several)[:, order]
-        probs.flush()
-        if graph is None:
-            made.problems.add("no neighbors", "the graph has no edge, so there is no knn_graph.npz")
-        else:
-            save_npz(folder / "knn_graph.npz", graph)
-        made.n_images = len(crawl)
-    return made
+    order = sorted(range(len(job.class_names)), key=job.class_names.__getitem__)
+    write_class_names(job.path / "class_names.txt", [job.class_names[c] for c in order])
+    np.save(job.path / "labels.npy", _reordered(correction.web_labels, order))
+    np.save(job.path / "final_labels.npy", _reordered(correction.final_labels, order))
+    dense = open_memmap(job.path / "pred_probs.npy", mode="w+", dtype=np.float32, shape=probs.shape)
+    for rows in job.blocks():
+        dense[rows] = _shares(probs[rows], several=job.several)[:, order]
+        job.n_images += len(rows)
+    dense.flush()
+    if graph is None:
+        job.problems.add("no neighbors", "the graph has no edge, so there is no knn_graph.npz")
+    else:
+        save_npz(job.path / "knn_graph.npz", graph)
 
 
-def cleanlab_bytes(correction: Correction) -> int:
-    """Return how many bytes :func:`to_cleanlab` writes, nearly.
-
-    Parameters
-    ----------
-    correction : Correction
-        With (n_images, n_classes) probabilities, four bytes each.
-
-    Returns
-    -------
-    n_bytes : int
-        Of all files together.
-    """
+def _check_room(folder: Path, correction: Correction) -> None:
+    """Refuse more than the disk holds, before it is written."""
     n_images, n_classes = correction.final_probs.shape
     labels = 2 * correction.web_labels.nbytes
-    return 4 * n_images * n_classes + labels + 8 * correction.adjacency.nnz
-
-
-def _check_room(out: Path, needed: int) -> None:
-    """Refuse more than the disk holds, before it is written."""
-    there = next(path for path in [out.absolute(), *out.absolute().parents] if path.exists())
-    free = shutil.disk_usage(there).free
+    needed = 4 * n_images * n_classes + labels + 8 * correction.adjacency.nnz
+    free = shutil.disk_usage(folder).free
     if needed > free:
         raise InputError(
-            f"{out} needs {needed / GB:.1f} GB of disk, but {free / GB:.1f} GB are free; "
-            "make room, or use soft, which keeps the highest scores only"
+            f"cleanlab needs {needed / GB:.1f} GB of disk, but {free / GB:.1f} GB are free; "
+            "make room, or use soft, which keeps only the highest scores"
         )
 
 
 def _scores(correction: Correction, name: str) -> TopScores:
-    """Return the scores asked for."""
+    """Return the probabilities asked for."""
     check_one_of("scores", name, ("final", "gnn", "cnn"))
     table: TopScores | None = getattr(correction, f"{name}_probs")
     if table is None:
-        raise InputError("the correction was made without a CNN; say scores='final' or 'gnn'")
+        raise InputError("the correction was made without a CNN; pass scores='final' or 'gnn'")
     return table
 
 
@@ -130,7 +94,7 @@ def _reordered(labels: NDArray[Any], order: list[int]) -> NDArray[Any]:
 
 
 def _shares(block: NDArray[np.float32], *, several: bool) -> NDArray[np.float32]:
-    """Return scores in 0..1; where an image has one label, rows that sum to one."""
+    """Return scores in 0..1; if images have one label, rows that sum to one."""
     if several:
         return np.clip(block, 0, 1)
     total = block.sum(axis=1, keepdims=True)
@@ -146,12 +110,12 @@ def neighbor_distances(adjacency: csr_array, *, n_neighbors: int | None = None) 
     adjacency : csr_array of shape (n_images, n_images)
         The visual graph, entries cosines.
     n_neighbors : int, optional
-        As in :func:`to_cleanlab`.
+        As in :func:`write_cleanlab`.
 
     Returns
     -------
     graph : csr_matrix of shape (n_images, n_images) or None
-        Equally many entries a row, zeros included; None if there is no edge.
+        The same number of entries in every row, zeros included; None if there is no edge.
 
     Examples
     --------
@@ -165,7 +129,7 @@ def neighbor_distances(adjacency: csr_array, *, n_neighbors: int | None = None) 
         return None
     k = int(degrees[degrees > 0].min()) if n_neighbors is None else n_neighbors
     if not 1 <= k < n_images:
-        raise InputError(f"n_neighbors must lie in 1..{n_images - 1}, got {k}")
+        raise InputError(f"n_neighbors must be in 1..{n_images - 1}, got {k}")
     near = np.full((n_images, k), -1, np.int32)
     distances = np.full((n_images, k), NO_NEIGHBOR, np.float32)
     for rows in row_blocks(n_images):
@@ -179,20 +143,20 @@ def neighbor_distances(adjacency: csr_array, *, n_neighbors: int | None = None) 
 def _put_strongest(
     adjacency: csr_array, rows: slice, near: NDArray[np.int32], distances: NDArray[np.float32]
 ) -> None:
-    """Put the strongest edges of some rows and their distances in place."""
+    """Write the strongest edges of some rows, and their distances, to `near` and `distances`."""
     starts = adjacency.indptr[rows.start : rows.stop + 1]
     edges = slice(starts[0], starts[-1])
     row = np.repeat(np.arange(len(near)), np.diff(starts))
     columns, weights = adjacency.indices[edges], adjacency.data[edges]
-    best = np.lexsort((columns, -weights, row))
-    place = np.arange(len(row)) - (starts[:-1] - starts[0])[row]
-    kept = place < near.shape[1]
-    near[row[kept], place[kept]] = columns[best][kept]
-    distances[row[kept], place[kept]] = np.clip(1 - weights[best][kept], 0, None)
+    best = np.lexsort((columns, -weights, row))  # (n_edges,): by row, strongest first
+    rank = np.arange(len(row)) - (starts[:-1] - starts[0])[row]  # within the row
+    top = rank < near.shape[1]
+    near[row[top], rank[top]] = columns[best][top]
+    distances[row[top], rank[top]] = np.clip(1 - weights[best][top], 0, None)
 
 
 def _filled(near: NDArray[np.int32], row: int, n_images: int) -> NDArray[np.int32]:
-    """Return the neighbors of an image, those that lack filled with others far apart in the crawl.
+    """Return the neighbors of an image, missing ones replaced by others spread over the crawl.
 
     >>> _filled(np.array([4, -1], np.int32), 0, 9).tolist()
     [4, 1]

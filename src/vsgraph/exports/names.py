@@ -1,10 +1,10 @@
-"""Names of files and folders that every system accepts and that lead nowhere else."""
+"""Names of files and folders that every operating system accepts."""
 
 import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])\s*(\.|$
 
 
 def safe_name(name: str, *, empty: str) -> str:
-    """Return a name without anything that a system forbids or reads as more than a name.
+    """Return a name without characters or words that an operating system forbids or interprets.
 
-    It holds no ``~``, so that what is put behind one is always new.
+    It contains no ``~``, so a name with a ``~`` and a number appended is always new.
 
     >>> safe_name("../../etc", empty="class"), safe_name("a/b", empty="class")
     ('_._.._etc', 'a_b')
@@ -29,8 +29,8 @@ def safe_name(name: str, *, empty: str) -> str:
     ('_CON', 'class')
     """
     composed = unicodedata.normalize("NFC", name)
-    kept = "".join("_" if c in _FORBIDDEN or not c.isprintable() else c for c in composed)
-    cut = kept.strip().encode()[:LONGEST].decode(errors="ignore").rstrip(". ")
+    allowed = "".join("_" if c in _FORBIDDEN or not c.isprintable() else c for c in composed)
+    cut = allowed.strip().encode()[:LONGEST].decode(errors="ignore").rstrip(". ")
     if not cut:
         return empty
     if cut.startswith("."):
@@ -39,26 +39,26 @@ def safe_name(name: str, *, empty: str) -> str:
 
 
 def folder_names(names: Sequence[str], *, taken: Iterable[str] = ()) -> list[str]:
-    """Return a folder for each class; no two are the same even where case does not count.
+    """Return one folder name per class; all differ even where case is ignored.
 
     >>> folder_names(["Crane", "crane", "crane/bird"])
     ['Crane', 'crane~2', 'crane_bird']
     """
-    seen = {_fold(name) for name in taken}
+    used = {_fold(name) for name in taken}
     folders = []
     for name in names:
         folder = safe = safe_name(name, empty="class")
         number = 2
-        while _fold(folder) in seen:
+        while _fold(folder) in used:
             folder = f"{safe}{MARK}{number}"
             number += 1
-        seen.add(_fold(folder))
+        used.add(_fold(folder))
         folders.append(folder)
     return folders
 
 
 def split_name(image: str) -> tuple[str, str]:
-    r"""Return the stem and the suffix of an image's file, '' if the suffix is no picture's.
+    r"""Return the stem and the suffix of an image's file; '' if it is not a picture's suffix.
 
     >>> split_name("../birds/Crane.1.JPG"), split_name(r"actor\0001_212.jpg")
     (('Crane.1', '.jpg'), ('0001_212', '.jpg'))
@@ -73,7 +73,7 @@ def split_name(image: str) -> tuple[str, str]:
 
 
 def name_key(folder: int, image: str) -> int:
-    """Return a number that two files share if they would clash within a folder.
+    """Return a number that is equal for two files of a folder if their names would clash.
 
     >>> name_key(0, "a/X.jpg") == name_key(0, "b/x.JPG"), name_key(0, "x") == name_key(1, "x")
     (True, False)
@@ -83,7 +83,7 @@ def name_key(folder: int, image: str) -> int:
 
 
 def repeated(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Tell which keys an earlier one equals.
+    """Return which keys equal an earlier one.
 
     >>> repeated(np.array([5, 7, 5], np.uint64)).tolist()
     [False, False, True]
@@ -96,7 +96,7 @@ def repeated(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
 def file_name(image: str, suffix: str, row: int, *, clashes: bool) -> str:
     """Return the name of a picture's file within its folder.
 
-    The row is put behind a name that is taken or that does not say it is a picture.
+    The row is appended if the name is taken or has no picture's suffix.
 
     >>> file_name("x/a.JPEG", ".jpeg", 7, clashes=False)
     'a.jpeg'
@@ -108,7 +108,7 @@ def file_name(image: str, suffix: str, row: int, *, clashes: bool) -> str:
 
 
 def numbered_name(row: int, suffix: str) -> str:
-    """Return the name of a picture's file by its row, ten thousand a folder.
+    """Return the name of a picture's file by its row, ten thousand per folder.
 
     >>> numbered_name(12345, ".jpg")
     '0001/000012345.jpg'
@@ -125,6 +125,11 @@ def one_line(name: str) -> str:
     return "".join(c if c.isprintable() else " " for c in name)
 
 
+def write_class_names(path: Path, names: Iterable[str]) -> None:
+    """Write one class name per line."""
+    path.write_text("".join(f"{one_line(name)}\n" for name in names), encoding="utf-8")
+
+
 def _fold(name: str) -> str:
-    """Return a name as a system sees it that does not tell case apart."""
+    """Return a name as a system that ignores case sees it."""
     return unicodedata.normalize("NFC", name.casefold())

@@ -1,4 +1,4 @@
-"""Pictures on their way out: looked at, then linked or copied."""
+"""Pictures on their way out: headers read, then linked or copied."""
 
 import dataclasses
 import io
@@ -7,19 +7,17 @@ import shutil
 import struct
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Literal
 
-import numpy as np
 from PIL import Image
 
 from vsgraph.common.checks import check_one_of
 from vsgraph.crawls.crawl import Crawl
-from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError, VSGraphWarning
+from vsgraph.exports.job import Entry, Job
 from vsgraph.exports.names import split_name
-from vsgraph.exports.rows import Row
 
 Mode = Literal["link", "hardlink", "copy"]
 MODES = ("link", "hardlink", "copy")
@@ -41,28 +39,14 @@ _BROKEN = (
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """A picture whose header could be read.
+    """A picture whose header could be read."""
 
-    Attributes
-    ----------
-    of : Row
-        The image.
-    suffix : str
-        Of its name, or of what it is where the name does not say.
-    width, height : int
-        In pixels.
-    path : Path or None
-        Its file; None if it lies within a shard.
-    data : bytes
-        The file's bytes where they were read, empty otherwise.
-    """
-
-    of: Row
-    suffix: str
+    entry: Entry
+    suffix: str  # of its name, or of its content if the name has none
     width: int
     height: int
-    path: Path | None
-    data: bytes
+    path: Path | None  # None if it is in a shard
+    data: bytes  # empty if the file was not read
 
     def place(self, target: Path, mode: Mode) -> None:
         """Link or copy it to a new file."""
@@ -74,8 +58,8 @@ class Picture:
             _put(self.path, target, mode)
         except OSError as error:
             raise InputError(
-                f"{self.path} cannot be put to {target} as a {mode} ({error.strerror}); "
-                "try another mode, copy always works where there is room"
+                f"{self.path} cannot be put at {target} as a {mode} ({error.strerror}); "
+                "try another mode: copy works wherever there is room"
             ) from error
 
 
@@ -90,35 +74,34 @@ def _put(path: Path, target: Path, mode: Mode) -> None:
 
 
 def check_mode(crawl: Crawl, mode: Mode) -> None:
-    """Refuse an unknown mode; say once that pictures within shards can only be copied."""
+    """Refuse an unknown mode; warn that pictures in shards can only be copied."""
     check_one_of("mode", mode, MODES)
     if crawl.has_shards and mode != "copy":
         warnings.warn(
-            "the pictures lie within tar shards, so they are copied, not linked",
+            "the pictures are in tar shards, so they are copied, not linked",
             VSGraphWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
-def pictures(
-    crawl: Crawl, rows: Iterable[Row], problems: Problems, *, with_bytes: bool = False
-) -> Iterator[Picture]:
-    """Yield the pictures that can be read, one at a time; count the others.
+def pictures(job: Job, *, with_bytes: bool = False) -> Iterator[Picture]:
+    """Yield the pictures of a job that can be read, one at a time; count the others as problems.
 
-    With `with_bytes` the bytes of a file are read, too; those within shards always are.
+    With `with_bytes` the bytes of files are read, too; those in shards always are.
     """
-    rows = list(rows)
+    crawl = job.crawl
     reads = with_bytes or crawl.has_shards
-    numbers = np.array([row.row for row in rows], np.intp)
-    contents = crawl.read_images(numbers) if reads else (b"" for _ in rows)
-    for row, data in zip(rows, contents, strict=True):
-        path = None if crawl.has_shards else crawl.root / row.image
-        seen = look(io.BytesIO(data)) if reads else look(path)
-        if seen is None:
-            problems.add(UNREADABLE, f"row {row.row}", row.image)
-            continue
-        suffix = split_name(row.image)[1] or seen[0]
-        yield Picture(row, suffix, *seen[1:], path, data)
+    for rows in job.blocks():
+        contents = crawl.read_images(rows) if reads else (b"" for _ in rows)
+        for entry, data in zip(job.entries(rows), contents, strict=True):
+            path = None if crawl.has_shards else crawl.root / entry.image
+            header = look(io.BytesIO(data)) if reads else look(path)
+            if header is None:
+                job.problems.add(UNREADABLE, f"row {entry.row}", entry.image)
+                continue
+            suffix = split_name(entry.image)[1] or header[0]
+            job.n_images += 1
+            yield Picture(entry, suffix, *header[1:], path, data)
 
 
 def look(file: Path | IO[bytes] | None) -> tuple[str, int, int] | None:

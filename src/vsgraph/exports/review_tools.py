@@ -1,161 +1,106 @@
-"""For people who look at images: FiftyOne and Label Studio."""
+"""Programs in which people look at images: FiftyOne and Label Studio."""
 
 import html
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from vsgraph.crawls.crawl import Crawl
-from vsgraph.exports.coco import JsonItems, plain_json
+from vsgraph.exports.job import Entry, Job
+from vsgraph.exports.json_items import JsonItems, plain_json
 from vsgraph.exports.names import numbered_name, one_line
 from vsgraph.exports.placement import Picture, pictures
-from vsgraph.exports.rows import Corrected, Row
-from vsgraph.exports.targets import Exported, export_folder
-from vsgraph.result.correction import Correction
 
 LOCAL_FILES = "/data/local-files/?d="
 REJECTED = "_rejected"
 
 
-def to_fiftyone(
-    crawl: Crawl,
-    correction: Correction,
-    out: str | Path,
-    *,
-    rejected: bool = False,
-    overwrite: bool = False,
-    progress: bool = False,
-) -> Exported:
-    """Write a ``FiftyOneImageClassificationDataset``: labels, and where the pictures lie.
+def write_fiftyone(job: Job) -> None:
+    """Write a ``FiftyOneImageClassificationDataset``: labels, and where the pictures are.
 
     ``labels.json`` has the final label of each image with its confidence; web label, decision and
-    reason are attributes. ``data.json`` points to the pictures where they are. Pictures within
-    shards are copied to ``data``.
-
-    Parameters
-    ----------
-    crawl, correction : Crawl and Correction
-        The same images, row by row.
-    out : path
-        The folder.
-    rejected : bool
-        Take rejected images as well, without label; they are left out otherwise.
-    overwrite : bool
-        Replace an export that is there already.
-    progress : bool
-        Show a progress bar.
-
-    Returns
-    -------
-    exported : Exported
-        Images that could be read; the others are counted.
+    reason are attributes, and a rejected image has no label. ``data.json`` points to the pictures.
+    Pictures in shards are copied to ``data``, and ``where.json`` names their place in the shards.
     """
-    both = Corrected.join(crawl, correction)
+    places_name = "where.json" if job.crawl.has_shards else "data.json"
     with (
-        export_folder(out, crawl, to="fiftyone", overwrite=overwrite) as (folder, made),
-        (folder / "labels.json").open("w", encoding="utf-8") as labels,
-        (folder / ("where.json" if crawl.has_shards else "data.json")).open(
-            "w", encoding="utf-8"
-        ) as data,
+        (job.path / "labels.json").open("w", encoding="utf-8") as labels_file,
+        (job.path / places_name).open("w", encoding="utf-8") as places_file,
     ):
-        labels.write(f'{{"classes": {plain_json(both.names)}, "labels": {{')
-        data.write("{")
-        targets, places = JsonItems(labels), JsonItems(data)
-        for rows in both.blocks(title="fiftyone", progress=progress):
-            for picture in pictures(crawl, both.rows(rows, rejected=rejected), made.problems):
-                key = f"{picture.of.row:09d}"
-                targets.add(_target(picture.of, several=both.several), key=key)
-                places.add(_keep(picture, folder / "data", key), key=key)
-                made.n_images += 1
-        labels.write("}}\n")
-        data.write("}\n")
-    return made
+        labels_file.write(f'{{"classes": {plain_json(job.class_names)}, "labels": {{')
+        places_file.write("{")
+        labels, places = JsonItems(labels_file), JsonItems(places_file)
+        for picture in pictures(job):
+            key = f"{picture.entry.row:09d}"
+            labels.add(_label(picture.entry, several=job.several), key=key)
+            places.add(_place(picture, job.path / "data", key), key=key)
+        labels_file.write("}}\n")
+        places_file.write("}\n")
 
 
-def _keep(picture: Picture, folder: Path, key: str) -> str:
-    """Return where a picture lies; one within a shard is copied first."""
+def _place(picture: Picture, folder: Path, key: str) -> str:
+    """Return where a picture is; one in a shard is copied first."""
     if picture.path is not None:
         return str(picture.path.absolute())
     picture.place(folder / f"{key}{picture.suffix}", "copy")
-    return picture.of.image
+    return picture.entry.image
 
 
-def _target(row: Row, *, several: bool) -> Any:  # noqa: ANN401
-    """Return the label of an image, a list where there may be several, None if rejected."""
-    attributes = {name: row.values[name] for name in ("web_label", "decision", "why", "anchor")}
-    confidence = row.values["confidence"]
-    targets = [
+def _label(entry: Entry, *, several: bool) -> Any:  # noqa: ANN401
+    """Return the label of an image: a list if there may be several, None if it is rejected."""
+    attributes = {name: entry.columns[name] for name in ("web_label", "decision", "why", "anchor")}
+    confidence = entry.columns["confidence"]
+    labels = [
         {"label": number, "confidence": confidence, "attributes": attributes}
-        for number in row.classes
+        for number in entry.classes
     ]
-    return targets if several else targets[0] if targets else None
+    return labels if several else labels[0] if labels else None
 
 
-def to_labelstudio(
-    crawl: Crawl,
-    correction: Correction,
-    out: str | Path,
-    *,
-    url: str = LOCAL_FILES,
-    overwrite: bool = False,
-    progress: bool = False,
-) -> Exported:
+def write_labelstudio(job: Job, *, url: str = LOCAL_FILES) -> None:
     """Write Label Studio tasks with the final labels as predictions, and the labeling setup.
 
     ``tasks.json`` is for the import, ``labeling_config.xml`` for the project's labeling interface.
-    A choice ``_rejected`` stands beside the classes and is the prediction for rejected images.
+    Beside the classes there is a choice ``_rejected``, the prediction for rejected images.
 
     Parameters
     ----------
-    crawl, correction, overwrite, progress
-        As in :func:`to_fiftyone`; rejected images are always there.
-    out : path
-        The folder.
+    job : Job
+        What to write.
     url : str
-        What stands before the path of an image below the crawl's folder. By default Label Studio's
-        address of local files, with the crawl's folder as its document root. Pictures within shards
-        are copied to the folder ``images`` in `out`, and `out` is the document root.
-
-    Returns
-    -------
-    exported : Exported
-        Images that could be read; the others are counted.
+        What precedes the path of an image below the crawl's folder. By default Label Studio's
+        address of local files, with the crawl's folder as its document root. Pictures in shards are
+        copied to the folder ``images`` of the export, and the export is the document root.
     """
-    both = Corrected.join(crawl, correction)
-    choices = [one_line(name) for name in both.names]
+    choices = [one_line(name) for name in job.class_names]
     no_class = REJECTED
     while no_class in choices:
         no_class = f"_{no_class}"
-    with export_folder(out, crawl, to="labelstudio", overwrite=overwrite) as (folder, made):
-        config = _config([*choices, no_class], several=both.several)
-        (folder / "labeling_config.xml").write_text(config, encoding="utf-8")
-        with (folder / "tasks.json").open("w", encoding="utf-8") as file:
-            file.write("[")
-            tasks = JsonItems(file)
-            for rows in both.blocks(title="labelstudio", progress=progress):
-                for picture in pictures(crawl, both.rows(rows, rejected=True), made.problems):
-                    chosen = [choices[c] for c in picture.of.classes]
-                    if picture.of.values["decision"] == "reject":
-                        chosen = [no_class]
-                    tasks.add(_task(picture.of, url + quote(_path(picture, folder)), chosen))
-                    made.n_images += 1
-            file.write("]\n")
-    return made
+    config = _config([*choices, no_class], several=job.several)
+    (job.path / "labeling_config.xml").write_text(config, encoding="utf-8")
+    with (job.path / "tasks.json").open("w", encoding="utf-8") as file:
+        file.write("[")
+        tasks = JsonItems(file)
+        for picture in pictures(job):
+            chosen = [choices[c] for c in picture.entry.classes]
+            if picture.entry.columns["decision"] == "reject":
+                chosen = [no_class]
+            tasks.add(_task(picture.entry, url + quote(_served_path(picture, job.path)), chosen))
+        file.write("]\n")
 
 
-def _path(picture: Picture, folder: Path) -> str:
-    """Return the path of a picture for its address; one within a shard is copied first."""
+def _served_path(picture: Picture, folder: Path) -> str:
+    """Return the path of a picture for its address; one in a shard is copied first."""
     if picture.path is not None:
-        return picture.of.image
-    name = f"images/{numbered_name(picture.of.row, picture.suffix)}"
+        return picture.entry.image
+    name = f"images/{numbered_name(picture.entry.row, picture.suffix)}"
     picture.place(folder / name, "copy")
     return name
 
 
-def _task(row: Row, address: str, chosen: list[str]) -> dict[str, Any]:
-    """Return the task of an image; no choice is no prediction."""
+def _task(entry: Entry, address: str, chosen: list[str]) -> dict[str, Any]:
+    """Return the task of an image; without a choice there is no prediction."""
     result = {
-        "id": f"{row.row:09d}",
+        "id": f"{entry.row:09d}",
         "from_name": "label",
         "to_name": "image",
         "type": "choices",
@@ -163,20 +108,20 @@ def _task(row: Row, address: str, chosen: list[str]) -> dict[str, Any]:
     }
     prediction = {
         "model_version": "vsgraph",
-        "score": row.values["confidence"],
+        "score": entry.columns["confidence"],
         "result": [result] if chosen else [],
     }
     data = {
         "image": address,
-        "text": "\n".join(f"{name}: {text}" for name, text in row.text.items() if text),
-        "path": row.image,
-        **{name: row.values[name] for name in ("web_label", "decision", "why")},
+        "text": "\n".join(f"{name}: {text}" for name, text in entry.text.items() if text),
+        "path": entry.image,
+        **{name: entry.columns[name] for name in ("web_label", "decision", "why")},
     }
     return {"data": data, "predictions": [prediction]}
 
 
 def _config(choices: list[str], *, several: bool) -> str:
-    """Return the labeling interface: picture, text, why, and a choice a class."""
+    """Return the labeling interface: picture, text, reason, and one choice per class."""
     listed = "\n".join(f'    <Choice value="{html.escape(name)}"/>' for name in choices)
     many = "multiple" if several else "single"
     return (

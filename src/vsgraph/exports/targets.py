@@ -1,5 +1,6 @@
-"""Where an export goes: it appears whole or not at all, and replaces only what an export wrote."""
+"""Where an export goes: it appears whole or not at all, and replaces only earlier exports."""
 
+import contextlib
 import dataclasses
 import json
 import shutil
@@ -9,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vsgraph.common.files import EXPORT, RECORD, new_folder, refuse_taken
-from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
 
@@ -25,7 +25,7 @@ class Exported:
     to : str
         The format.
     n_images : int
-        Images in it.
+        How many images it holds.
     problems : Problems
         Images that were left out, counted by reason; rejected ones are not among them.
 
@@ -47,50 +47,60 @@ class Exported:
 
 
 @contextmanager
-def export_folder(
-    out: str | Path, crawl: Crawl, *, to: str, overwrite: bool
-) -> Iterator[tuple[Path, Exported]]:
-    """Give a folder to write to and the record to fill; both are in place when the block ends."""
-    folder, made = Path(out), Exported(Path(out), to)
-    refuse_taken(folder, overwrite=overwrite, written_as=EXPORT)
-    _refuse_home(folder, crawl)
-    with new_folder(folder, overwrite=overwrite, written_as=EXPORT) as fresh:
-        yield fresh, made
-        if len(made.problems):
-            made.problems.save(fresh / "problems.tsv")
-        record = {"format": EXPORT, "to": to, "images": made.n_images}
-        (fresh / RECORD).write_text(json.dumps(record, indent=2), encoding="utf-8")
-
-
-def _refuse_home(out: Path, crawl: Crawl) -> None:
-    """Refuse to replace a folder that the crawl's own pictures lie in."""
-    if out.exists() and crawl.root.resolve().is_relative_to(out.resolve()):
+def export_folder(out: Path, crawl_root: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Give a new folder to write to; it takes its final name when the block ends."""
+    refuse_taken(out, overwrite=overwrite, written_as=EXPORT)
+    if out.exists() and crawl_root.resolve().is_relative_to(out.resolve()):
         raise InputError(f"{out} holds the crawl itself; choose another folder")
+    with (
+        _no_empty_parents(out),
+        new_folder(out, overwrite=overwrite, written_as=EXPORT) as unfinished,
+    ):
+        yield unfinished
+
+
+def write_record(exported: Exported, folder: Path) -> None:
+    """Write what an export is, and its problems, into its folder."""
+    if len(exported.problems):
+        exported.problems.save(folder / "problems.tsv")
+    record = {"format": EXPORT, "to": exported.to, "images": exported.n_images}
+    (folder / RECORD).write_text(json.dumps(record, indent=2), encoding="utf-8")
 
 
 @contextmanager
-def export_file(
-    out: str | Path, *, to: str, overwrite: bool, is_ours: Callable[[Path], bool]
-) -> Iterator[tuple[Path, Exported]]:
-    """Give a file to write to and the record to fill; it takes its name when the block ends."""
-    path, made = Path(out), Exported(Path(out), to)
-    _refuse_taken_file(path, overwrite=overwrite, is_ours=is_ours)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+def export_file(out: Path, *, overwrite: bool, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
+    """Give a new file to write to; it takes its final name when the block ends."""
+    _refuse_taken_file(out, overwrite=overwrite, is_ours=is_ours)
+    with _no_empty_parents(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        try:
+            yield scratch / out.name
+            (scratch / out.name).replace(out)
+        finally:
+            shutil.rmtree(scratch)
+
+
+@contextmanager
+def _no_empty_parents(out: Path) -> Iterator[None]:
+    """Remove the parent folders that a failed export made."""
+    missing = [parent for parent in out.parents if not parent.exists()]
     try:
-        yield scratch / path.name, made
-        (scratch / path.name).replace(path)
-    finally:
-        shutil.rmtree(scratch)
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # another program may have put something there
+            for parent in missing:
+                parent.rmdir()
+        raise
 
 
 def _refuse_taken_file(path: Path, *, overwrite: bool, is_ours: Callable[[Path], bool]) -> None:
-    """Refuse a file that is there already, unless it is ours and may be replaced."""
+    """Refuse an existing file, unless vsgraph wrote it and it may be replaced."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; choose the name of a file")
     if path.exists() and not overwrite:
         raise InputError(
-            f"{path} exists already; choose another file, or say overwrite (--overwrite)"
+            f"{path} exists already; choose another file, or pass overwrite=True (--overwrite)"
         )
     if path.exists() and not is_ours(path):
         raise InputError(f"{path} was not written by vsgraph; left alone")

@@ -6,6 +6,7 @@
 from vsgraph.training.fit import Trained, train
 from vsgraph.training.labels import Labels, corrected_labels, web_labels
 from vsgraph.training.model_scores import Tested, judge_model
+from vsgraph.training.predictions import classify, predict
 from vsgraph.training.recipe import Recipe, Start
 
 __all__ = [
@@ -14,8 +15,10 @@ __all__ = [
     "Start",
     "Tested",
     "Trained",
+    "classify",
     "corrected_labels",
     "judge_model",
+    "predict",
     "train",
     "web_labels",
 ]

@@ -1,6 +1,5 @@
-"""Batches of pictures and labels, decoded in threads a few batches ahead."""
+"""Batches of pictures and labels, decoded in threads ahead of their use."""
 
-import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,10 +12,9 @@ from scipy.sparse import issparse
 from vsgraph.common.blocks import n_threads
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.pictures.decode import Fitting, PictureError, Pixels, read_picture
-from vsgraph.training.crops import RandomCrop
 
 AHEAD = 3  # batches
-CHUNK = 16  # pictures a task
+CHUNK = 16  # pictures per task
 
 
 class Batch(NamedTuple):
@@ -27,26 +25,8 @@ class Batch(NamedTuple):
     problems: list[tuple[int, str, str]]
 
 
-@dataclasses.dataclass(frozen=True)
-class Crops:
-    """Which crop an image gets in an epoch."""
-
-    height: int
-    width: int
-    smallest: float
-    flip: bool
-    random_state: int
-
-    def of(self, row: int, epoch: int) -> Fitting:
-        """Draw the crop of an image."""
-        return RandomCrop.draw(
-            self.height, self.width, smallest=self.smallest, flip=self.flip,
-            seed=(self.random_state, epoch, row),
-        )  # fmt: skip
-
-
 def epoch_order(rows: NDArray[np.intp], epoch: int, random_state: int) -> NDArray[np.intp]:
-    """Return the images of an epoch in the order in which they are seen.
+    """Return the images of an epoch in their random order.
 
     >>> rows = np.arange(4)
     >>> (epoch_order(rows, 1, 0) == epoch_order(rows, 1, 0)).all()
@@ -56,7 +36,7 @@ def epoch_order(rows: NDArray[np.intp], epoch: int, random_state: int) -> NDArra
 
 
 def cut_batches(order: NDArray[np.intp], size: int) -> list[NDArray[np.intp]]:
-    """Cut an epoch into batches of one size; the few images left over wait for another epoch.
+    """Cut an epoch into batches of equal size; the last few images are left out.
 
     >>> [len(batch) for batch in cut_batches(np.arange(10), 4)]
     [4, 4]
@@ -72,17 +52,7 @@ def read_batches(
     batches: list[NDArray[np.intp]],
     fittings: Callable[[int], Fitting],
 ) -> Iterator[Batch]:
-    """Yield batches in order, read and decoded in threads.
-
-    Parameters
-    ----------
-    crawl : Crawl
-        Pictures in folders or tar shards.
-    batches : list of int arrays
-        Rows of each.
-    fittings : callable
-        Takes a row and returns how its picture is prepared.
-    """
+    """Yield batches of rows in order, read and decoded in threads; `fittings` fits each row."""
     waiting: deque[tuple[NDArray[np.intp], list[Future[list[Any]]]]] = deque()
     rest = iter(batches)
     with ThreadPoolExecutor(n_threads()) as pool:
@@ -99,37 +69,38 @@ def read_batches(
             fill()
             while waiting:
                 rows, parts = waiting.popleft()
-                found = [one for part in parts for one in part.result()]
+                pictures = [picture for part in parts for picture in part.result()]
                 fill()
-                yield _batch(rows, found)
+                yield _batch(rows, pictures)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
 def _read(crawl: Crawl, rows: NDArray[np.intp], fittings: Callable[[int], Fitting]) -> list[Any]:
-    """Read and decode some pictures; what cannot be is an error in its place."""
-    found: list[Any] = []
+    """Read and decode some pictures; the error takes the place of one that cannot be read."""
+    pictures: list[Any] = []
     for row, data in zip(rows, crawl.read_images(rows), strict=True):
         try:
-            found.append(read_picture(data, fittings(int(row))))
+            pictures.append(read_picture(data, fittings(int(row))))
         except PictureError as error:
-            found.append(error)
-    return found
+            pictures.append(error)
+    return pictures
 
 
-def _batch(rows: NDArray[np.intp], found: list[Any]) -> Batch:
-    """Put together what could be read."""
-    fine = [i for i, one in enumerate(found) if not isinstance(one, PictureError)]
+def _batch(rows: NDArray[np.intp], pictures: list[Any]) -> Batch:
+    """Return the pictures that could be read, and the problems of the others."""
+    readable = [i for i, picture in enumerate(pictures) if not isinstance(picture, PictureError)]
     problems = [
-        (int(row), one.reason, one.detail)
-        for row, one in zip(rows, found, strict=True)
-        if isinstance(one, PictureError)
+        (int(row), picture.reason, picture.detail)
+        for row, picture in zip(rows, pictures, strict=True)
+        if isinstance(picture, PictureError)
     ]
-    pixels = np.stack([found[i] for i in fine]) if fine else np.zeros((0, 1, 1, 3), np.uint8)
-    return Batch(rows[fine], pixels, problems)
+    empty = np.zeros((0, 1, 1, 3), np.uint8)
+    pixels = np.stack([pictures[i] for i in readable]) if readable else empty
+    return Batch(rows[readable], pixels, problems)
 
 
 def label_rows(labels: Any, rows: NDArray[np.intp]) -> NDArray[np.float32]:  # noqa: ANN401
-    """Return labels of some images as dense rows, from a sparse matrix or from scores."""
-    found = labels[rows]
-    return np.asarray(found.toarray() if issparse(found) else found, np.float32)
+    """Return the labels of some images as dense rows, from a sparse matrix or from scores."""
+    part = labels[rows]
+    return np.asarray(part.toarray() if issparse(part) else part, np.float32)

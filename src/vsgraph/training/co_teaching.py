@@ -10,7 +10,7 @@ from vsgraph.training.recipe import Recipe
 
 
 def kept_share(recipe: Recipe, epoch: int) -> float:
-    """Return the share of a batch that is learned from in an epoch.
+    """Return the share of a batch to learn from in an epoch.
 
     ``R(T) = 1 - min(T / T_k tau, tau)``, with the epoch T counted from 1.
 
@@ -28,26 +28,12 @@ def kept_share(recipe: Recipe, epoch: int) -> float:
 def easiest(losses: Tensor, share: float, processes: Processes) -> tuple[Tensor, int]:
     """Choose the images with the smallest losses, over the batch of all processes.
 
-    Parameters
-    ----------
-    losses : Tensor of shape (n_images,)
-        Of this process's part.
-    share : float
-        Of the whole batch to choose.
-    processes : Processes
-        The others.
-
-    Returns
-    -------
-    chosen : Tensor of shape (n_images,)
-        1 for those of this process that are chosen, 0 for the others.
-    n_chosen : int
-        Over all processes.
+    Returns a mask of this process's images, (n_images,), and how many are chosen in all.
     """
-    everywhere = processes.together(losses)
-    before = [int(n) for n in processes.together(torch.tensor([len(losses)]))][: processes.rank]
-    n_chosen = max(1, math.ceil(share * len(everywhere) - 1e-9)) if len(everywhere) else 0
-    chosen = torch.zeros_like(everywhere)
-    chosen[torch.argsort(everywhere, stable=True)[:n_chosen]] = 1
-    start = sum(before)
+    all_losses = processes.together(losses)  # (n_batch,)
+    sizes = [int(n) for n in processes.together(torch.tensor([len(losses)]))]
+    n_chosen = max(1, math.ceil(share * len(all_losses) - 1e-9)) if len(all_losses) else 0
+    chosen = torch.zeros_like(all_losses)
+    chosen[torch.argsort(all_losses, stable=True)[:n_chosen]] = 1
+    start = sum(sizes[: processes.rank])
     return chosen[start : start + len(losses)], n_chosen

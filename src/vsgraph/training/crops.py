@@ -1,4 +1,4 @@
-"""Random crops of pictures, drawn so that a run that is repeated or resumed sees the same ones."""
+"""Random crops of pictures, the same ones if a training is repeated or resumed."""
 
 import dataclasses
 import math
@@ -13,18 +13,7 @@ RATIOS = (3 / 4, 4 / 3)  # of width to height
 
 @dataclasses.dataclass(frozen=True)
 class RandomCrop:
-    """A part of a picture, scaled to one size and perhaps mirrored.
-
-    Attributes
-    ----------
-    height, width : int
-        Size of the result.
-    area, ratio : float
-        Share of the picture, and width by height of the part.
-    down, right : float
-        Where the part lies, 0 to 1 of what is left to move it.
-    mirrored : bool
-        Left and right exchanged.
+    """A part of a picture, scaled to a fixed size and perhaps mirrored.
 
     Examples
     --------
@@ -32,19 +21,19 @@ class RandomCrop:
     (25, 0, 50, 50)
     """
 
-    height: int
+    height: int  # of the result
     width: int
-    area: float
-    ratio: float
-    down: float
-    right: float
+    area: float  # share of the picture
+    ratio: float  # width divided by height of the part
+    down: float  # 0 at the top, 1 at the bottom
+    right: float  # 0 at the left, 1 at the right
     mirrored: bool = False
 
     @classmethod
     def draw(
         cls, height: int, width: int, *, smallest: float, flip: bool, seed: tuple[int, ...]
     ) -> Self:
-        """Draw a crop; the seed alone decides which."""
+        """Draw a crop that depends only on the seed."""
         random = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
         area, ratio, down, right, side = random.uniform(size=5)
         low, high = np.log(RATIOS)
@@ -54,14 +43,14 @@ class RandomCrop:
         )  # fmt: skip
 
     def box(self, height: int, width: int) -> tuple[int, int, int, int]:
-        """Return top, left, height and width of the part of a picture of some size."""
+        """Return top, left, height and width of the part, given the size of the picture."""
         size = self.area * height * width
         tall = min(height, max(1, round(math.sqrt(size / self.ratio))))
         wide = min(width, max(1, round(math.sqrt(size * self.ratio))))
         return round(self.down * (height - tall)), round(self.right * (width - wide)), tall, wide
 
     def before_crop(self, height: int, width: int) -> tuple[int, int]:
-        """Return the least height and width to decode a picture to."""
+        """Return the smallest height and width to decode a picture to."""
         _, _, tall, wide = self.box(height, width)
         scale = min(1.0, max(self.height / tall, self.width / wide))
         return math.ceil(scale * height), math.ceil(scale * width)

@@ -1,4 +1,4 @@
-"""A trained model as a file that other programs load without vsgraph."""
+"""A trained model as a file that loads without vsgraph."""
 
 from pathlib import Path
 
@@ -17,17 +17,17 @@ def export_model(folder: str | Path, out: str | Path, *, overwrite: bool = False
     """Write a trained model as ONNX (``.onnx``) or for torch alone (``.pt2``, ``torch.export``).
 
     It takes pixels, uint8 of shape (n, height, width, 3), RGB, and returns features and
-    probabilities. The names of the classes, in order, are in the file: in an ONNX file's metadata,
-    in a ``.pt2`` as the extra file ``classes.txt``; a line each.
+    probabilities. The class names, one per line, are in the file, too: in an ONNX file as the
+    metadata ``classes``, in a ``.pt2`` as the extra file ``classes.txt``.
 
     Parameters
     ----------
     folder : path
         A trained model.
     out : path
-        The file; its ending says the format.
+        The file; its ending chooses the format.
     overwrite : bool
-        Replace a file that is there.
+        Replace an existing file.
 
     Returns
     -------
@@ -36,13 +36,15 @@ def export_model(folder: str | Path, out: str | Path, *, overwrite: bool = False
     """
     path = Path(out)
     if path.suffix not in {".onnx", ".pt2"}:
-        raise InputError(f"{path} must end in .onnx or .pt2, to say what it is to be")
+        raise InputError(f"{path} must end in .onnx or .pt2, which chooses the format")
     if path.exists() and not overwrite:
-        raise InputError(f"{path} exists already; choose another name, or say --overwrite")
-    model, kept = checkpoint_model(Path(folder))
+        raise InputError(
+            f"{path} exists already; choose another name, or pass overwrite=True (--overwrite)"
+        )
+    model, checkpoint = checkpoint_model(Path(folder))
     need("exporting a model", "encoders", "torch")
     path.parent.mkdir(parents=True, exist_ok=True)
-    names = "\n".join(" ".join(name.split()) for name in kept.class_names)
+    names = "\n".join(" ".join(name.split()) for name in checkpoint.class_names)
     with whole_file(path) as unfinished, quietly():
         write = _write_onnx if path.suffix == ".onnx" else _write_torch
         write(model, unfinished, names)
@@ -50,7 +52,7 @@ def export_model(folder: str | Path, out: str | Path, *, overwrite: bool = False
 
 
 def _write_onnx(model: Model, path: Path, names: str) -> None:
-    """Write an ONNX file that names its classes."""
+    """Write an ONNX file with the class names in its metadata."""
     to_onnx(model, path)
     import onnx
 
@@ -60,7 +62,7 @@ def _write_onnx(model: Model, path: Path, names: str) -> None:
 
 
 def _write_torch(model: Model, path: Path, names: str) -> None:
-    """Write a program of torch.export."""
+    """Write a program of torch.export with the class names as an extra file."""
     import torch
 
     if model.build is None:

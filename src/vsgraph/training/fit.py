@@ -1,49 +1,43 @@
-"""From a crawl to a trained network in a folder that can be resumed."""
+"""From a crawl to a trained network, in a folder from which training can be resumed."""
 
 import dataclasses
-import importlib.metadata
-import json
 import os
-import shutil
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.files import RECORD, lock, refuse_file, write_whole
+from vsgraph.common.files import refuse_file
 from vsgraph.crawls import Crawl, crawl_digest
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.encoders.runtimes.models import need
 from vsgraph.encoders.sources.architectures import Architecture
 from vsgraph.encoders.sources.checkpoints import Checkpoint
-from vsgraph.errors import InputError, VSGraphError, VSGraphWarning
+from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.training.batches import label_rows
 from vsgraph.training.labels import Labels, web_labels
-from vsgraph.training.log import Book
 from vsgraph.training.recipe import Recipe, Start
+from vsgraph.training.training_folder import claim_folder, held_folder
 
-TRAINING = "training.json"
 FORMAT = "vsgraph-training-1"
-LOCK = ".lock"
 Tell = Callable[[str], None]
 
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-    """What a training left.
+    """A finished training.
 
     Attributes
     ----------
     path : Path
-        Its folder: give it as an image encoder.
+        Its folder, which can be used as an image encoder.
     history : list of dict
-        A line an epoch: loss, accuracy, and what validation said.
+        One entry per epoch: loss, accuracy, and the validation scores.
     n_unreadable : int
-        Pictures that were skipped.
+        How many pictures were skipped.
     kept_epoch : int
         The epoch, from 1, whose network is kept.
     """
@@ -53,8 +47,15 @@ class Trained:
     n_unreadable: int
     kept_epoch: int
 
+    def __str__(self) -> str:
+        kept = self.history[self.kept_epoch - 1]
+        scores = [f"{name.replace('_', ' ')} {kept[name]:.1%}" for name in ("top_1", "mAP")
+                  if name in kept]  # fmt: skip
+        best = f"epoch {self.kept_epoch} is kept ({scores[0]}); " if scores else ""
+        return f"{best}the model is {self.path.resolve()}"
 
-def train(  # noqa: PLR0913
+
+def train(
     crawl: Crawl,
     out: str | Path,
     *,
@@ -63,42 +64,44 @@ def train(  # noqa: PLR0913
     recipe: Recipe | None = None,
     validation: Crawl | None = None,
     save_seconds: float = 600,
-    tensorboard: bool = False,
     overwrite: bool = False,
     progress: bool = False,
     tell: Tell | None = None,
 ) -> Trained:
-    """Train a network on the labels of a crawl, going on where an earlier run ended.
+    """Train a network on the labels of a crawl; resume if the folder holds the same training.
 
     The folder holds the network to use (``model.safetensors``: the best on `validation`, or the
-    last), all that the next step needs (``last.safetensors``), a line an epoch
-    (``metrics.jsonl``) and curves (``curves.svg``). Pictures that cannot be read are skipped and
-    counted in ``crawl.problems``. Under ``torchrun`` several processes share the work.
+    last), everything that the next step depends on (``last.safetensors``), the figures of each
+    epoch (``metrics.jsonl``) and curves (``curves.svg``). Pictures that cannot be read are skipped
+    and counted in ``crawl.problems``. Under ``torchrun`` several processes share the work.
 
     Parameters
     ----------
     crawl : Crawl
-        Pictures, in folders or tar shards.
+        Pictures in folders or tar shards.
     out : path
-        Made if it is not there.
+        The folder, made if it does not exist.
     labels : Labels, optional
-        What to learn; the crawl's own labels if not given.
+        What to learn, a table of shape (n_images, n_classes); by default the crawl's own labels.
     start : Start, optional
-        The network to begin with; a pretrained EfficientNet-Lite0 if not given.
+        The network to start from; by default a pretrained EfficientNet-Lite0.
     recipe : Recipe, optional
         How to train.
     validation : Crawl, optional
         Images of known classes, to judge each epoch by.
     save_seconds : float
-        How often all is kept within an epoch.
-    tensorboard : bool
-        Write for TensorBoard, too.
+        How often the state is saved within an epoch.
     overwrite : bool
         Replace another training in the folder.
     progress : bool
-        Show loss, accuracy, images a second and the time left.
+        Show loss, accuracy, images per second and the time left.
     tell : callable, optional
-        Called with lines of text: what will be done, what an epoch gave.
+        Called with lines of text: the plan, and the figures of each epoch.
+
+    Returns
+    -------
+    trained : Trained
+        The folder, and the figures of each epoch.
     """
     need("training", "encoders", "torch", "safetensors")
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages: far fewer faults on CPUs
@@ -109,47 +112,29 @@ def train(  # noqa: PLR0913
         start or Start(),
     )  # fmt: skip
     job.check()
-    with open_processes() as processes, _held(job.folder, processes.is_first):
+    with open_processes() as processes, held_folder(job.folder, is_first=processes.is_first):
         said = tell if tell is not None and processes.is_first else _silent
         if processes.is_first:
-            _claim(job.folder, job.key(), overwrite=overwrite)
+            claim_folder(job.folder, job.key(), overwrite=overwrite)
         processes.wait()
         trainer = job.trainer(processes)
         trainer.save_seconds = save_seconds
-        trainer.book = Book(tensorboard=tensorboard)
         said(f"{job.start.network}: {trainer.plan()}")
-        trainer.train(progress=progress, tell=said)
-    job.warn_of_lost(trainer.unreadable)
+        trainer.train(show_bar=progress, tell=said)
+    job.warn_of_unreadable(trainer.unreadable)
     for row, (reason, detail) in sorted(trainer.unreadable.items()):
         crawl.problems.add(reason, image_name(crawl, row), detail)
-    at = trainer.place
-    return Trained(job.folder, at.history, len(trainer.unreadable), at.kept)
-
-
-@contextmanager
-def _held(folder: Path, is_first: bool) -> Iterator[None]:  # noqa: FBT001
-    """Make a folder and keep other trainings out of it; nothing is left of one that never began."""
-    new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    if not is_first:
-        yield
-        return
-    try:
-        with lock(folder / LOCK):
-            yield
-    except VSGraphError:
-        if new and {one.name for one in folder.iterdir()} <= {LOCK, TRAINING, RECORD}:
-            shutil.rmtree(folder)
-        raise
+    reached = trainer.progress
+    return Trained(job.folder, reached.history, len(trainer.unreadable), reached.kept)
 
 
 def _silent(_: str) -> None:
-    """Say nothing."""
+    """Print nothing."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Job:
-    """What is to be trained, on what, how, and where it is kept."""
+    """What to train, on what, how, and where to keep it."""
 
     crawl: Crawl
     labels: Labels
@@ -164,13 +149,13 @@ class _Job:
         names, shape = self.crawl.class_names, (len(self.crawl), len(self.crawl.class_names))
         if self.labels.table.shape != shape:
             raise InputError(
-                f"labels must have shape {shape}, a row an image and a column a class, got "
+                f"labels must have shape {shape}, one row per image and one column per class, got "
                 f"{self.labels.table.shape}"
             )
         if len(self.labels.rows) < 2:
-            raise InputError("there are no two images with a label to learn from")
+            raise InputError("training needs at least two images with a label")
         if len(names) < 2 and not self.labels.several:
-            raise InputError(f"there is one class only, {names[0]!r}: nothing to tell apart")
+            raise InputError(f"there is only one class, {names[0]!r}: nothing to tell apart")
         self._warn_of_absent(self.labels.counts())
         if self.labels.several and self.recipe.loss == "softmax":
             raise InputError("images have several labels: train with loss sigmoid")
@@ -192,16 +177,16 @@ class _Job:
                 stacklevel=4,
             )
 
-    def warn_of_lost(self, unreadable: dict[int, Any]) -> None:
-        """Name the classes that have no picture that can be read."""
-        lost = np.array(sorted(unreadable), np.intp)
-        gone = label_rows(self.labels.table, lost).sum(axis=0) if len(lost) else 0
-        counts, left = self.labels.counts(), self.labels.counts() - gone
+    def warn_of_unreadable(self, unreadable: dict[int, Any]) -> None:
+        """Name the classes none of whose pictures could be read."""
+        rows = np.array(sorted(unreadable), np.intp)
+        lost = label_rows(self.labels.table, rows).sum(axis=0) if len(rows) else 0
+        counts, left = self.labels.counts(), self.labels.counts() - lost
         if ((left <= 0) & (counts > 0)).any():
             self._warn_of_absent(left.clip(0))
 
     def key(self) -> dict[str, Any]:
-        """Return what a training is; another one never goes on from its files."""
+        """Return what identifies a training; another one never resumes from its files."""
         name = self.start.network
         return {
             "format": FORMAT,
@@ -214,76 +199,27 @@ class _Job:
         }
 
     def trainer(self, processes: Any) -> Any:  # noqa: ANN401
-        """Build the networks and bring them to where the folder's training was."""
+        """Build the networks and restore the state that the folder holds."""
         from vsgraph.training.learner import Learner
         from vsgraph.training.losses import class_weights
-        from vsgraph.training.resume_file import take_up
+        from vsgraph.training.resume_file import load_progress
         from vsgraph.training.start_network import start_networks
         from vsgraph.training.trainer import Trainer
         from vsgraph.training.validation import Validation
 
         recipe = self.recipe.settled(several=self.labels.several)
         names = self.crawl.class_names
-        networks, made = start_networks(self.start, names, recipe)
-        checkpoint = Checkpoint(made, names, several=recipe.loss == "sigmoid")
+        networks, architecture = start_networks(self.start, names, recipe)
+        checkpoint = Checkpoint(architecture, names, several=recipe.loss == "sigmoid")
         if processes.is_first:
             checkpoint.save(self.folder)
-        judge = None
+        validation = None
         if self.validation is not None:
-            judge = Validation(self.validation, networks[0], checkpoint, self.labels.several)
+            validation = Validation(self.validation, networks[0], checkpoint, self.labels.several)
         counts = self.labels.counts()
         weights = class_weights(counts) if recipe.reweight else np.ones(len(counts), np.float32)
-        learners = [Learner(one, recipe, processes) for one in networks]
+        learners = [Learner(network, recipe, processes) for network in networks]
         return Trainer(
             self.crawl, self.labels.table, self.labels.rows, weights, learners, recipe, processes,
-            checkpoint, self.folder, validation=judge, place=take_up(self.folder, learners),
+            checkpoint, self.folder, validation, load_progress(self.folder, learners),
         )  # fmt: skip
-
-
-def _claim(folder: Path, key: dict[str, Any], *, overwrite: bool) -> None:
-    """Take a folder for a training: a new one, the same one begun before, or one to replace."""
-    path = folder / TRAINING
-    left = [one for one in folder.iterdir() if one.name != LOCK]
-    if not path.exists() and left:
-        raise InputError(f"{folder} holds something else than a training of vsgraph; left alone")
-    if path.exists():
-        former = json.loads(path.read_text(encoding="utf-8"))
-        differ = [name for name in key if former.get(name) != key[name]]
-        if differ and not overwrite:
-            raise InputError(
-                f"{folder} holds another training: {_told(differ, former, key)}; choose another "
-                "folder, or say overwrite (--overwrite)"
-            )
-        if overwrite:
-            for one in left:
-                if one.is_file():
-                    one.unlink()
-    versions = {name: importlib.metadata.version(name) for name in ("vsgraph", "numpy", "torch")}
-    write_whole(path, json.dumps({**key, "versions": versions}, indent=1) + "\n")
-
-
-def _told(differ: list[str], former: dict[str, Any], key: dict[str, Any]) -> str:
-    """Say in what two trainings differ."""
-    words = []
-    for name in differ:
-        if name == "recipe":
-            old, new = former.get(name, {}), key[name]
-            words += [
-                f"{n} was {_plain(old.get(n))}, now {_plain(new[n])}"
-                for n in new
-                if old.get(n) != new[n]
-            ]
-        elif name in {"crawl", "labels", "validation"}:
-            words.append(f"its {name} {'were' if name == 'labels' else 'was'} another")
-        else:
-            words.append(f"{name} was {_plain(former.get(name))}, now {_plain(key[name])}")
-    return ", ".join(words)
-
-
-def _plain(value: object) -> str:
-    """Return a value as a user writes it.
-
-    >>> _plain(None), _plain(True), _plain(0.1)
-    ('not set', 'true', '0.1')
-    """
-    return "not set" if value is None else json.dumps(value)

@@ -23,9 +23,9 @@ class Labels(NamedTuple):
     Attributes
     ----------
     table : csr_array or TopScores of shape (n_images, n_classes)
-        A row an image; zeros where an image is to be left out.
+        One row per image; zeros if the image is left out.
     several : bool
-        Whether an image may have several.
+        Whether an image may have several labels.
     """
 
     table: Any
@@ -39,9 +39,9 @@ class Labels(NamedTuple):
         return np.flatnonzero(self.table.total > 0)
 
     def counts(self) -> NDArray[np.float64]:
-        """Return the number of images of each class; soft labels count by their sum.
+        """Return the number of images of each class, soft labels summed.
 
-        So weights by these counts have a mean of one over the images, however soft the labels are.
+        So class weights from these counts average one over the images, even for soft labels.
         """
         n_classes = self.table.shape[1]
         if issparse(self.table):
@@ -50,33 +50,38 @@ class Labels(NamedTuple):
         return sum((self.table[b].sum(axis=0) for b in blocks), start=np.zeros(n_classes))
 
     def digest(self) -> str:
-        """Return what changes with any label."""
-        made = hashlib.blake2b(digest_size=16)
+        """Return a hash of all labels."""
+        hashed = hashlib.blake2b(digest_size=16)
         parts: Any = (
             (self.table.indptr, self.table.indices)
             if issparse(self.table)
             else self.table.parts().values()
         )
         for part in parts:
-            made.update(np.ascontiguousarray(part).tobytes())
-        return made.hexdigest()
+            hashed.update(np.ascontiguousarray(part).tobytes())
+        return hashed.hexdigest()
 
 
 def web_labels(crawl: Crawl) -> Labels:
-    """Return the labels that a crawl came with."""
+    """Return the labels of a crawl as they are."""
     return Labels(crawl.labels_matrix(), crawl.has_several_labels)
 
 
 def corrected_labels(correction: Correction, kind: str = "final") -> Labels:
-    """Return labels of a correction.
+    """Return the labels of a correction.
 
     Parameters
     ----------
     correction : Correction
-        What was found out.
+        Of n_images images and n_classes classes.
     kind : {'final', 'gnn', 'cnn', 'web', 'decided'}
-        ``p_f``, ``p_g`` or ``p_c``, as soft labels; the web labels; or the labels that were decided
-        on. In 'final' and 'decided' rejected images are left out.
+        ``p_f``, ``p_g`` or ``p_c`` as soft labels; the web labels; or the final labels as hard
+        ones. 'final' and 'decided' leave rejected images out.
+
+    Returns
+    -------
+    labels : Labels
+        A table of shape (n_images, n_classes).
     """
     check_one_of("labels", kind, KINDS)
     several = correction.web_labels.ndim == 2
@@ -87,16 +92,16 @@ def corrected_labels(correction: Correction, kind: str = "final") -> Labels:
         return Labels(correction.soft_labels(), several)
     scores = correction.gnn_probs if kind == "gnn" else correction.cnn_probs
     if scores is None:
-        raise InputError("the correction was made without a classifier: it has no labels 'cnn'")
+        raise InputError("the correction was made without a classifier, so it has no labels 'cnn'")
     if not several:
         scores = scores.scaled(1 / np.where(scores.total > 0, scores.total, 1))
     return Labels(scores, several)
 
 
 def _as_matrix(labels: NDArray[Any], n_classes: int) -> csr_array:
-    """Return labels of either shape as a sparse matrix; -1 is a row of nothing."""
+    """Return labels of either shape as a sparse matrix; -1 is an empty row."""
     if labels.ndim == 2:
         return csr_array(labels.astype(bool))
     starts = np.concatenate([[0], np.cumsum(labels >= 0)])
-    there = labels[labels >= 0]
-    return csr_array((np.ones(len(there), bool), there, starts), (len(labels), n_classes))
+    classes = labels[labels >= 0]
+    return csr_array((np.ones(len(classes), bool), classes, starts), (len(labels), n_classes))

@@ -1,4 +1,4 @@
-"""What a network is trained to make small, image by image."""
+"""The loss of each image, and how much it weighs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +10,9 @@ def image_losses(logits: Tensor, labels: Tensor, loss: str) -> Tensor:
     """Return the loss of each image.
 
     ``softmax``: ``- sum_c labels_c log p_c``, the soft cross-entropy of Eq. 9. ``sigmoid``: binary
-    cross-entropy of each class by itself, summed, as in the released form.
+    cross-entropy of each class, summed, as in the released code.
 
-    Parameters
-    ----------
-    logits, labels : Tensor of shape (n_images, n_classes)
-        Labels may be soft.
-    loss : {'softmax', 'sigmoid'}
-        Which of the two.
-
-    Returns
-    -------
-    losses : Tensor of shape (n_images,)
+    Logits and labels, which may be soft, are of shape (n_images, n_classes).
     """
     if loss == "softmax":
         return -(labels * functional.log_softmax(logits, dim=1)).sum(dim=1)
@@ -30,18 +21,18 @@ def image_losses(logits: Tensor, labels: Tensor, loss: str) -> Tensor:
 
 
 def class_weights(n_images: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return ``N / (C n_y)`` for every class, so that each class weighs the same in all.
+    """Return the weight ``N / (C n_y)`` of each class, so that all classes weigh the same in sum.
 
-    Over the classes that have images; the others get 1. The mean over images is 1.
+    N and C count the classes that have images; the others get 1. The mean over images is 1.
 
     >>> class_weights(np.array([1.0, 4.0, 0.0])).tolist()
     [2.5, 0.625, 1.0]
     """
-    there = n_images > 0
-    even = n_images.sum() / max(1, int(there.sum()))
-    return np.where(there, even / np.where(there, n_images, 1), 1).astype(np.float32)
+    present = n_images > 0
+    even = n_images.sum() / max(1, int(present.sum()))
+    return np.where(present, even / np.where(present, n_images, 1), 1).astype(np.float32)
 
 
 def image_weights(labels: Tensor, weights: Tensor) -> Tensor:
-    """Return the weight of each image: that of its classes, averaged by its labels."""
+    """Return the weight of each image: the average weight of its labels."""
     return labels @ weights / labels.sum(dim=1).clamp(min=1e-12)

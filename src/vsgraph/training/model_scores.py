@@ -1,4 +1,4 @@
-"""A trained model judged on images of known classes, by the paper's measures."""
+"""A trained model judged on images of known classes, with the paper's measures."""
 
 import dataclasses
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from vsgraph.common.formatting import markdown_table, percent
+from vsgraph.common.formatting import percent
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.encoders.sources.checkpoints import Checkpoint
 from vsgraph.errors import InputError
@@ -17,15 +17,15 @@ from vsgraph.judge.metrics import THRESHOLD, TOP, accuracy, f1_at_top, macro_map
 def judge_scores(scores: Any, truth: Any, *, several: bool) -> dict[str, float]:  # noqa: ANN401
     """Return the paper's measures: top-1 and top-5, or mAP, C-F1 and O-F1 at three classes.
 
-    Of five classes or fewer every one is among the top five, so that is left out.
+    Top-5 is left out if there are no more than five classes.
 
     >>> judge_scores(np.eye(6), np.arange(6), several=False)
     {'top_1': 1.0, 'top_5': 1.0}
     """
     if not several:
-        found = accuracy(scores, truth)
+        shares = accuracy(scores, truth)
         few = np.shape(scores)[1] <= 5
-        return {"top_1": found.top_1} | ({} if few else {"top_5": found.top_5})
+        return {"top_1": shares.top_1} | ({} if few else {"top_5": shares.top_5})
     counts = f1_at_top(scores, truth)
     return {"mAP": macro_map(scores, truth), "C-F1": counts.c_f1, "O-F1": counts.o_f1}
 
@@ -33,23 +33,16 @@ def judge_scores(scores: Any, truth: Any, *, several: bool) -> dict[str, float]:
 def truth_for(model: Checkpoint, crawl: Crawl, *, with_unknown: bool = False) -> csr_array:
     """Return what images show, in the classes of a model.
 
-    Parameters
-    ----------
-    model : Checkpoint
-        Whose classes are meant; found by name.
-    crawl : Crawl
-        Images of known classes: its truth where it says one, else its labels.
-    with_unknown : bool
-        Take images of classes that the model does not know as showing none of its classes, instead
-        of refusing them.
+    Classes are matched by name, and the truth is the crawl's, or its labels if it has none. With
+    `with_unknown`, images of other classes are accepted: they show none of the model's classes.
     """
     places = {name: i for i, name in enumerate(model.class_names)}
     unknown = [name for name in crawl.class_names if name not in places]
     if unknown and not with_unknown:
         raise InputError(
-            f"the model does not know {len(unknown)} of the {len(crawl.class_names)} classes, as "
-            f"{', '.join(map(repr, unknown[:3]))}; test it on its own classes, or say --open-set "
-            "to take them as none of its classes"
+            f"the model does not know {len(unknown)} of the {len(crawl.class_names)} classes, such "
+            f"as {', '.join(map(repr, unknown[:3]))}; test it on its own classes, or pass "
+            "with_unknown=True (--open-set) to count them as none of its classes"
         )
     shown = crawl.labels_matrix() if crawl.truth is None else crawl.truth
     known = [i for i, name in enumerate(crawl.class_names) if name in places]
@@ -63,19 +56,19 @@ def truth_for(model: Checkpoint, crawl: Crawl, *, with_unknown: bool = False) ->
 
 @dataclasses.dataclass(frozen=True)
 class Tested:
-    """What a test found.
+    """The result of a test.
 
     Attributes
     ----------
     measures : dict of str to float
-        By name: top-1 and top-5, or mAP, C-F1 and O-F1; of an open set, C-P, C-R and C-F1 in both
-        readings.
+        By name: top-1 and top-5, or mAP, C-F1 and O-F1; for an open set also C-P, C-R and C-F1 in
+        both readings.
     classes : ClassCounts
-        Of the likeliest class of each image, or of the three likeliest where it may have several.
+        Of the likeliest class of each image, or of the three likeliest if it may have several.
     class_names : tuple of str
-        Of the model.
+        The model's classes.
     n_images, n_unreadable : int
-        How many were judged, and how many could not be read.
+        How many images were judged, and how many could not be read.
     """
 
     measures: dict[str, float]
@@ -85,43 +78,26 @@ class Tested:
     n_unreadable: int
 
     def __str__(self) -> str:
-        told = "\n".join(f"{name:<24} {percent(value)}" for name, value in self.measures.items())
-        left = f", {self.n_unreadable:,} unreadable left out" if self.n_unreadable else ""
-        return f"{self.n_images:,} images{left}\n{told}"
+        lines = [f"{name:<24} {percent(value)}" for name, value in self.measures.items()]
+        unreadable = f", {self.n_unreadable:,} unreadable left out" if self.n_unreadable else ""
+        return "\n".join([f"{self.n_images:,} images{unreadable}", *lines])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        names = ("true", "given", "right", "precision", "recall", "F1")
+        """Return everything as plain values, for JSON."""
+        by_class = self.classes
+        columns = {
+            "true": by_class.n_true, "given": by_class.n_given, "right": by_class.n_right,
+            "precision": by_class.precision, "recall": by_class.recall, "F1": by_class.f1,
+        }  # fmt: skip
         return {
             "images": self.n_images,
             "unreadable": self.n_unreadable,
             **self.measures,
             "classes": [
-                {"class": name, **dict(zip(names, map(float, line), strict=True))}
-                for name, line in zip(self.class_names, self._lines(), strict=True)
+                {"class": name, **{key: float(values[i]) for key, values in columns.items()}}
+                for i, name in enumerate(self.class_names)
             ],
         }
-
-    def _lines(self) -> Any:  # noqa: ANN401
-        made = self.classes
-        return np.column_stack(
-            [made.n_true, made.n_given, made.n_right, made.precision, made.recall, made.f1]
-        )
-
-    def to_markdown(self) -> str:
-        """Return a page: the measures, then a line a class, the worst first."""
-        order = np.argsort(self.classes.f1, kind="stable")
-        lines = self._lines()
-        rows = [
-            [self.class_names[i], *map(int, lines[i, :3]), *map(percent, lines[i, 3:])]
-            for i in order
-        ]
-        head = ["class", "true", "given", "right", "precision", "recall", "F1"]
-        short = markdown_table(
-            ["measure", "value"], [[n, percent(v)] for n, v in self.measures.items()]
-        )
-        title = f"# Test, {self.n_images:,} images"
-        return f"{title}\n\n{short}\n\n## Classes\n\n{markdown_table(head, rows)}\n"
 
 
 def judge_model(
@@ -137,7 +113,7 @@ def judge_model(
     Parameters
     ----------
     model : Checkpoint
-        What gave the probabilities.
+        The model that gave the probabilities.
     scores : array of shape (n_images, n_classes)
         The probabilities.
     crawl : Crawl
@@ -145,7 +121,12 @@ def judge_model(
     with_unknown : bool
         An open set: images of other classes should get no label.
     threshold : float
-        Of an open set; 0.2 in the paper.
+        The least probability that gives a label, for an open set; 0.2 in the paper.
+
+    Returns
+    -------
+    tested : Tested
+        The measures, and counts by class.
     """
     known = crawl.judgeable()
     readable = known[np.asarray(scores)[known].any(axis=1)]
@@ -156,11 +137,11 @@ def judge_model(
     measures = judge_scores(scores, truth, several=several)
     if with_unknown:
         for reading in ("highest", "every"):
-            found = open_set(scores, truth, reading=reading, threshold=threshold)
+            by_class = open_set(scores, truth, reading=reading, threshold=threshold)
             measures |= {
-                f"C-P ({reading})": found.c_p,
-                f"C-R ({reading})": found.c_r,
-                f"C-F1 ({reading})": found.c_f1,
+                f"C-P ({reading})": by_class.c_p,
+                f"C-R ({reading})": by_class.c_r,
+                f"C-F1 ({reading})": by_class.c_f1,
             }
     counts = f1_at_top(scores, truth, k=TOP if several else 1)
     return Tested(measures, counts, model.class_names, len(crawl), n_unreadable)

@@ -1,7 +1,7 @@
-"""One process or many: what each has to do, and how they agree.
+"""One process or several: what each does, and how they agree.
 
-Under ``torchrun`` every process takes a part of each batch. Sums over all of them, norms of the
-whole batch and averaged gradients make the result that of one process, up to the order of sums.
+Under ``torchrun`` every process takes a part of each batch. Sums, batch norms and gradients are
+over the whole batch, so the result is that of one process, up to the order of sums.
 """
 
 import dataclasses
@@ -15,13 +15,13 @@ import torch
 from torch import Tensor, distributed, nn
 
 _KNOWN = inspect.signature(nn.parallel.DistributedDataParallel).parameters
-_NEW = "forward_sync_buffers"  # of later releases, which warn of the former name
+_NEW = "forward_sync_buffers"  # later releases warn about the former name
 OWN_BUFFERS = {_NEW if _NEW in _KNOWN else "broadcast_buffers": False}
 
 
 @dataclasses.dataclass(frozen=True)
 class Processes:
-    """Which of how many this is, and what it computes on."""
+    """The number of this process, how many there are, and the device it computes on."""
 
     rank: int
     n: int
@@ -29,7 +29,7 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes files and talks."""
+        """Whether this is the process that writes files and prints."""
         return self.rank == 0
 
     def part(self, n: int) -> slice:
@@ -56,16 +56,16 @@ class Processes:
         distributed.all_gather_object(parts, values.cpu())
         return torch.cat(parts).to(values.device)
 
-    def first_says(self, said: bool) -> bool:  # noqa: FBT001
-        """Return what the first process says, everywhere."""
-        return bool(self.total(float(said and self.is_first))[0])
+    def first_decides(self, answer: bool) -> bool:  # noqa: FBT001
+        """Return the first process's answer in every process."""
+        return bool(self.total(float(answer and self.is_first))[0])
 
-    def merged(self, found: dict[Any, Any]) -> dict[Any, Any]:
-        """Return what all processes found, together."""
+    def merged(self, entries: dict[Any, Any]) -> dict[Any, Any]:
+        """Return the entries of all processes in one dictionary."""
         if self.n == 1:
-            return found
+            return entries
         parts: list[Any] = [None] * self.n
-        distributed.all_gather_object(parts, found)
+        distributed.all_gather_object(parts, entries)
         return {key: value for part in parts for key, value in part.items()}
 
     def wait(self) -> None:
@@ -76,7 +76,7 @@ class Processes:
 
 @contextmanager
 def open_processes() -> Iterator[Processes]:
-    """Join the other processes where ``torchrun`` started several."""
+    """Join the other processes if ``torchrun`` started several."""
     gpu = torch.cuda.is_available()
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
@@ -136,13 +136,13 @@ class SharedNorm(nn.BatchNorm2d):
         off = values - mean
         variance = _Sum.apply((off * off).sum((0, 2, 3))) / sums[-1]
         with torch.no_grad():
-            self._remember(mean.flatten(), variance * sums[-1] / (sums[-1] - 1))
+            self._update_running(mean.flatten(), variance * sums[-1] / (sums[-1] - 1))
         scale = torch.rsqrt(variance + self.eps) * self.weight
-        found = off * scale.view(1, -1, 1, 1) + self.bias.view(1, -1, 1, 1)
-        return found.to(maps.dtype)
+        normed = off * scale.view(1, -1, 1, 1) + self.bias.view(1, -1, 1, 1)
+        return normed.to(maps.dtype)
 
-    def _remember(self, mean: Tensor, variance: Tensor) -> None:
-        """Move the running mean and variance."""
+    def _update_running(self, mean: Tensor, variance: Tensor) -> None:
+        """Update the running mean and variance."""
         if self.running_mean is None or self.running_var is None or self.momentum is None:
             return
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
@@ -152,7 +152,7 @@ class SharedNorm(nn.BatchNorm2d):
 
 
 def _with_shared_norms(network: nn.Module) -> nn.Module:
-    """Let every batch norm of a network be shared, in place; its weights stay the same tensors."""
+    """Share every batch norm of a network, in place; its weights stay the same tensors."""
     for module in network.modules():
         if type(module) is nn.BatchNorm2d:
             module.__class__ = SharedNorm

@@ -1,4 +1,4 @@
-"""A training on disk: one file that holds everything the next step depends on."""
+"""A training on disk: one file with everything that the next step depends on."""
 
 import dataclasses
 import json
@@ -15,59 +15,45 @@ LAST = "last.safetensors"
 
 
 @dataclasses.dataclass
-class Place:
-    """Where a training is.
-
-    Attributes
-    ----------
-    epoch, step : int
-        The next step, counted within the epoch.
-    sums : dict
-        Of the epoch so far.
-    history : list of dict
-        A line an epoch.
-    best : float
-        The best of what is judged.
-    kept : int
-        The epoch whose network is kept.
-    """
+class Progress:
+    """How far a training is."""
 
     epoch: int = 0
-    step: int = 0
-    sums: dict[str, float] = dataclasses.field(default_factory=dict)
-    history: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    best: float = -math.inf
-    kept: int = 0
+    step: int = 0  # the next one of the epoch
+    sums: dict[str, float] = dataclasses.field(default_factory=dict)  # of the epoch so far
+    history: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # one per epoch
+    best: float = -math.inf  # the best validation score
+    kept: int = 0  # the epoch, from 1, whose network is kept
 
 
 def write_weights(path: Path, state: Mapping[str, Any], **facts: str) -> None:
-    """Write tensors; a full disk leaves the former file as it was."""
+    """Write tensors; a full disk leaves the previous file unchanged."""
     try:
         save_weights(path, state, **facts)
-    except Exception as error:  # safetensors tells of a full disk in its own way
+    except Exception as error:  # safetensors reports a full disk in its own way
         raise TrainingError(
-            f"{path} could not be written ({error}); make room and start again: it goes on from "
-            "what was kept last"
+            f"{path} could not be written ({error}); make room and start again: training resumes "
+            "from the last checkpoint"
         ) from error
 
 
-def keep(folder: Path, learners: Sequence[Learner], place: Place) -> None:
-    """Write where a training is, as one file."""
+def save_progress(folder: Path, learners: Sequence[Learner], progress: Progress) -> None:
+    """Write a training's state as one file."""
     state: dict[str, Any] = {}
     for number, learner in enumerate(learners):
         state |= learner.state(f"{number}.")
-    write_weights(folder / LAST, state, place=json.dumps(dataclasses.asdict(place)))
+    write_weights(folder / LAST, state, place=json.dumps(dataclasses.asdict(progress)))
 
 
-def take_up(folder: Path, learners: Sequence[Learner]) -> Place:
-    """Bring learners to where a training was, and say where; the start if there was none."""
+def load_progress(folder: Path, learners: Sequence[Learner]) -> Progress:
+    """Restore a training's state; the start if there is none."""
     path = folder / LAST
     if not path.exists():
-        return Place()
+        return Progress()
     from safetensors import safe_open
 
     state = load_weights(path)
     for number, learner in enumerate(learners):
         learner.load_state(f"{number}.", state)
     with safe_open(path, "pt") as file:
-        return Place(**json.loads(file.metadata()["place"]))
+        return Progress(**json.loads(file.metadata()["place"]))

@@ -1,4 +1,4 @@
-"""Networks as a training starts them: published weights, random ones, or a trained model."""
+"""The networks that a training starts from: published weights, random ones, or a trained model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from vsgraph.encoders.sources.architectures import (
     lite_architecture,
     resnet50_architecture,
 )
-from vsgraph.encoders.sources.checkpoints import Checkpoint, is_checkpoint
+from vsgraph.encoders.sources.checkpoints import Checkpoint
 from vsgraph.encoders.sources.hub import (
     find_folder,
     timm_architecture,
@@ -32,73 +32,76 @@ MOMENTUM = 0.1  # of the running means of norms
 def start_networks(
     start: Start, class_names: Sequence[str], recipe: Recipe
 ) -> tuple[list[Any], Architecture]:
-    """Return the networks to train, two for Co-teaching, and what they are made of.
+    """Return the networks to train, two for Co-teaching, and their architecture.
 
-    The two differ by their random weights: all of them, or those of the classifier.
+    The two differ in their random weights: all of them, or those of the classifier.
     """
-    if recipe.forget_rate is not None and is_checkpoint(Path(start.network)):
+    if recipe.forget_rate is not None and start.is_trained_model:
         raise InputError(
             "Co-teaching needs two networks that differ, and one trained model gives the same one "
             "twice: start from published or random weights"
         )
-    found = []
+    networks = []
     for number in range(1 if recipe.forget_rate is None else 2):
         torch.manual_seed(recipe.random_state + number)
-        found.append(_classifier(start, class_names))
-    for _, network in found:
-        _follow_quickly(network)
-    return [one for _, one in found], found[0][0]
+        architecture, network = _classifier(start, class_names)
+        networks.append(network)
+    for network in networks:
+        _shorten_running_means(network)
+    return networks, architecture
 
 
-def _follow_quickly(network: Any) -> None:  # noqa: ANN401
-    """Let the running means of norms follow within tens of steps; published ones take hundreds."""
+def _shorten_running_means(network: Any) -> None:  # noqa: ANN401
+    """Let the running means of norms adapt within tens of steps; published ones take hundreds."""
     for module in network.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):  # noqa: SLF001
             module.momentum = MOMENTUM
 
 
 def _classifier(start: Start, class_names: Sequence[str]) -> tuple[Architecture, Any]:
-    """Return a classifier and what it is made of."""
-    if is_checkpoint(Path(start.network)):
+    """Return a classifier and its architecture."""
+    if start.is_trained_model:
         return _trained(Path(start.network), start.size, class_names)
-    made, body = _body(start.network, start.size, pretrained=start.pretrained)
-    return made, Classifier(body, n_features(body, made), len(class_names))
+    architecture, body = _body(start.network, start.size, pretrained=start.pretrained)
+    return architecture, Classifier(body, n_features(body, architecture), len(class_names))
 
 
 def _trained(
     folder: Path, size: int | None, class_names: Sequence[str]
 ) -> tuple[Architecture, Any]:
-    """Return a trained model, to go on with."""
-    kept = Checkpoint.load(folder)
-    kept.refuse_other_classes(class_names, "the crawl")
-    if size not in {None, kept.architecture.height}:
+    """Return a trained model, to train it further."""
+    checkpoint = Checkpoint.load(folder)
+    checkpoint.refuse_other_classes(class_names, "the crawl")
+    if size not in {None, checkpoint.architecture.height}:
         raise InputError(
-            f"{folder} was trained at {kept.architecture.height} pixels; leave size as it is"
+            f"{folder} was trained at {checkpoint.architecture.height} pixels; leave size unset"
         )
-    return kept.architecture, kept.build(folder)
+    return checkpoint.architecture, checkpoint.build(folder)
 
 
 def _body(name: str, size: int | None, *, pretrained: bool) -> tuple[Architecture, Any]:
     """Return a network before its classifier."""
     if name in SIZES:
-        made = lite_architecture(name, size)
-        return made, lite_network(name) if pretrained else build_body(made)
+        architecture = lite_architecture(name, size)
+        return architecture, lite_network(name) if pretrained else build_body(architecture)
     if name == "resnet50":
         if pretrained:
             raise InputError(
                 "resnet50 comes without weights: train it from random ones (--from-scratch), or "
-                "give a folder or hub name of one with weights, as microsoft/resnet-50"
+                "give a folder or hub name of one with weights, such as microsoft/resnet-50"
             )
-        made = resnet50_architecture(size)
-        return made, build_body(made)
+        architecture = resnet50_architecture(size)
+        return architecture, build_body(architecture)
     if name.startswith("timm:"):
         short = name.removeprefix("timm:")
         network = timm_network(short, pretrained=pretrained)
-        made = timm_architecture(short, network, size)
-        return made, tower(made, network)
+        architecture = timm_architecture(short, network, size)
+        return architecture, tower(architecture, network)
     meant = is_meant(name, [*SIZES, "resnet50"])
     if meant and "/" not in name and not Path(name).exists():
         raise InputError(f"there is no network {name!r}; did you mean {meant}?")
     folder = find_folder(name, "the network")
-    made = vision_architecture(folder, size)
-    return made, load_vision(folder, made) if pretrained else build_body(made)
+    architecture = vision_architecture(folder, size)
+    if pretrained:
+        return architecture, load_vision(folder, architecture)
+    return architecture, build_body(architecture)

@@ -1,4 +1,4 @@
-"""A network judged on images of known classes while it is trained."""
+"""A network judged on images of known classes after each epoch."""
 
 import copy
 import dataclasses
@@ -33,16 +33,16 @@ class Validation:
         self.truth = self.crawl.labels_matrix() if truth is None else truth
 
     def judge(self, weights: dict[str, Any], processes: Processes) -> dict[str, float]:
-        """Return the measures of the network with these weights."""
+        """Return the scores of the network with these weights, by name."""
         self.network.load_state_dict(weights)
         self.network.to(processes.device)
         part = np.arange(len(self.crawl))[processes.part(len(self.crawl))]
         scores = processes.together(torch.from_numpy(self._scores(part, processes.device)))
-        judged = judge_scores(scores.numpy(), self.truth, several=self.several)
-        return {name: round(value, 4) for name, value in judged.items()}
+        measures = judge_scores(scores.numpy(), self.truth, several=self.several)
+        return {name: round(value, 4) for name, value in measures.items()}
 
     def _scores(self, rows: NDArray[np.intp], device: str) -> NDArray[np.float32]:
-        """Return the scores of some images; zeros where a picture cannot be read."""
+        """Return the probabilities of some images; zeros if a picture cannot be read."""
         scores = np.zeros((len(rows), len(self.crawl.class_names)), np.float32)
         preparation = self.checkpoint.architecture.preparation
         batches = [rows[i : i + BATCH] for i in range(0, len(rows), BATCH)]

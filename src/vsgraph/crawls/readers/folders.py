@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from vsgraph.crawls.columns import (
     TEXT_FIELDS,
+    ClassList,
     Gathered,
     as_text,
     in_blocks,
@@ -26,14 +27,14 @@ SIDE_ENDINGS = (".json", ".txt")
 LARGEST_SIDE_FILE = 2**22
 
 
-def read_folder(path: Path, *, classes: Path | None = None, problems: Problems) -> Crawl:
+def read_folder(path: Path, *, classes: ClassList | None = None, problems: Problems) -> Crawl:
     """Read ``root/<class>/<image>``, as torchvision's ImageFolder does.
 
     Parameters
     ----------
     path : Path
         The folder. Images may lie deeper than one folder; the first one is the class.
-    classes : Path, optional
+    classes : Path or sequence of str, optional
         A file of classes, one a line, that gives their order; other folders are left out.
     problems : Problems
         Where to say what is wrong.
@@ -46,7 +47,7 @@ def read_folder(path: Path, *, classes: Path | None = None, problems: Problems) 
     gathered = Gathered(problems, TEXT_FIELDS)
     for rows in in_blocks(_rows(path, problems)):
         gathered.add(table_of(rows, TYPES))
-    listed = read_class_list(classes) if classes else None
+    listed = read_class_list(classes) if classes is not None else None
     return gathered.crawl("a folder of class folders", path, classes=listed)
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from vsgraph.crawls.columns import (
     PLACE,
     TEXT_FIELDS,
+    ClassList,
     Gathered,
     as_names,
     as_text,
@@ -57,7 +58,7 @@ def read_shards(
     *,
     columns: Mapping[str, str] | None = None,
     label_separator: str | None = None,
-    classes: Path | None = None,
+    classes: ClassList | None = None,
     problems: Problems,
 ) -> Crawl:
     """Read tar shards, or img2dataset's folders of files, without unpacking them.
@@ -71,7 +72,7 @@ def read_shards(
         `source`, the `truth`. The label may also be the ``.cls`` file.
     label_separator : str, optional
         What stands between labels, if an image may have several.
-    classes : Path, optional
+    classes : Path or sequence of str, optional
         A file of classes, one a line; numbers in ``.cls`` files count its lines from zero.
     problems : Problems
         Where to say what is wrong.
@@ -81,7 +82,7 @@ def read_shards(
     crawl : Crawl
         Images keep their shard, and where in it they lie.
     """
-    listed = read_class_list(classes) if classes else None
+    listed = read_class_list(classes) if classes is not None else None
     reader = _Reader(columns or {}, label_separator, listed, problems)
     root, shards = find_shards(path)
     gathered = Gathered(problems, reader.text_fields)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vsgraph.crawls.columns import (
     TEXT_FIELDS,
+    ClassList,
     Gathered,
     below,
     read_class_list,
@@ -61,7 +62,7 @@ def read_table(
     images: Path | None = None,
     columns: Mapping[str, str] | None = None,
     label_separator: str | None = None,
-    classes: Path | None = None,
+    classes: ClassList | None = None,
     problems: Problems,
 ) -> Crawl:
     """Read a table, or a folder with ``metadata.csv``, ``.jsonl`` or ``.parquet`` beside images.
@@ -77,7 +78,7 @@ def read_table(
         `source`, the `truth`, where the names do not say it.
     label_separator : str, optional
         What stands between labels in a cell, if an image may have several.
-    classes : Path, optional
+    classes : Path or sequence of str, optional
         A file of classes, one a line; other rows are left out. Numbers in the label column count
         its lines from zero.
     problems : Problems
@@ -98,7 +99,7 @@ def read_table(
         reader = _Blocks(file, roles, root, prefix.removeprefix("."), label_separator, problems)
         for block in reader.tables():
             gathered.add(_same_columns(block, gathered.text_fields))
-    listed = read_class_list(classes) if classes else None
+    listed = read_class_list(classes) if classes is not None else None
     crawl = _named(gathered, listed).crawl(_kind(files), root, classes=listed)
     _hint_at_separator(crawl)
     return crawl

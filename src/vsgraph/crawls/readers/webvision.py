@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from vsgraph.crawls.columns import (
+    ClassList,
     Gathered,
     as_text,
     in_blocks,
@@ -43,7 +44,7 @@ def read_webvision(
     *,
     split: str = "train",
     sources: tuple[str, ...] = SOURCES,
-    classes: Path | None = None,
+    classes: ClassList | None = None,
     all_text: bool = False,
     problems: Problems,
 ) -> Crawl:
@@ -57,7 +58,7 @@ def read_webvision(
         The crawl, or the validation images that people checked.
     sources : tuple of str
         Which of ``google`` and ``flickr``.
-    classes : Path, optional
+    classes : Path or sequence of str, optional
         A file of wnids, one a line, to which the classes are narrowed, as in Google-500.
     all_text : bool
         Every text field; by default the paper's: title and description of Google, title and tags
@@ -72,7 +73,7 @@ def read_webvision(
     """
     info = path / "info"
     wnids = [line.split()[0] for line in _lines(info / "synsets.txt")]
-    chosen = read_class_list(classes) if classes else wnids
+    chosen = read_class_list(classes) if classes is not None else wnids
     unknown = sorted(set(chosen) - set(wnids))
     if unknown:
         raise InputError(f"{classes}: {unknown[0]} is none of the classes in {info}/synsets.txt")
@@ -212,14 +213,14 @@ class _Reader:
                 yield row | {"image": f"{folder}/{row['image']}", "source": "validation"}
 
 
-def read_imagenet_validation(path: Path, *, classes: Path, problems: Problems) -> Crawl:
+def read_imagenet_validation(path: Path, *, classes: ClassList, problems: Problems) -> Crawl:
     """Read ImageNet's validation images, in folders named by wnid or by class number.
 
     Parameters
     ----------
     path : Path
         The folder of class folders.
-    classes : Path
+    classes : Path or sequence of str
         A file of wnids, one a line: the classes, and the order that numbers count.
     problems : Problems
         Where to say what is wrong.

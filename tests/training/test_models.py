@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 from sklearn.metrics import average_precision_score, f1_score, top_k_accuracy_score
-
 from training_data import SIDE, tiny_network, write_photos
+
 from vsgraph import Settings
 from vsgraph.cli import main
 from vsgraph.crawls import read_crawl
@@ -77,7 +77,7 @@ def test_classes_are_found_by_name(photos):
     assert names == [name.split("/")[0] for name in crawl.table["image"].to_pylist()]
     fewer = a_model(("cat", "bee"))
     with pytest.raises(
-        InputError, match=r"does not know 1 of the 3 classes, as 'ant'; .*--open-set"
+        InputError, match=r"does not know 1 of the 3 classes, such as 'ant'; .*--open-set"
     ):
         truth_for(fewer, crawl)
     open_truth = truth_for(fewer, crawl, with_unknown=True).toarray()
@@ -110,9 +110,10 @@ def test_pictures_that_cannot_be_read_are_left_out_of_a_test(photos):
     found = judge_model(a_model(crawl.class_names), scores, crawl)
     assert (found.n_images, found.n_unreadable, found.measures["top_1"]) == (32, 4, 1.0)
     assert str(found).startswith("32 images, 4 unreadable left out\ntop_1 ")
-    page = found.to_markdown()
-    assert "| ant | 8 | 8 | 8 | 100.0% | 100.0% | 100.0% |" in page
-    assert json.dumps(found.to_dict())
+    values = json.loads(json.dumps(found.to_dict()))
+    assert values["classes"][0] == {
+        "class": "ant", "true": 8, "given": 8, "right": 8, "precision": 1, "recall": 1, "F1": 1,
+    }  # fmt: skip
 
 
 # --- Co-teaching
@@ -136,6 +137,7 @@ def test_the_share_to_forget_rises_to_its_end():
     assert shares == pytest.approx([0.9, 0.8, 0.7, 0.6, 0.6, 0.6])
 
 
+@pytest.mark.slow
 def test_co_teaching_learns_less_of_wrong_labels(tmp_path):
     photos = write_photos(tmp_path / "crawl", per_class=30, spread=50)
     crawl, network = read_crawl(photos), tiny_network(tmp_path / "net")
@@ -243,6 +245,7 @@ def test_soft_labels_count_by_their_sum_so_that_images_weigh_one_on_average():
     assert image_weights(torch.tensor(soft).float(), weights).mean().item() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_a_run_is_fine_tuned_on_by_command(corrected, tmp_path):
     network = tiny_network(tmp_path / "net")
     said = call("finetune", corrected, "-o", tmp_path / "m", "--network", network, *SHORT)
@@ -262,6 +265,7 @@ def test_a_run_is_fine_tuned_on_by_command(corrected, tmp_path):
     assert record["recipe"]["forget_rate"] == pytest.approx(wrong, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_trained_network_gives_features_and_p_c_of_a_run(tmp_path, model_cache):
     """The paper's whole way by command: train, correct, fine-tune, judge."""
     table = write_crawl(make_crawl(per_class=10), tmp_path / "crawl")
@@ -298,7 +302,7 @@ def model(photos, tmp_path_factory):
     network = tiny_network(folder / "net")
     said = call("train", photos, "-o", folder / "m", "--network", network, "--val", photos, *SHORT)
     assert "top 1" in said
-    assert "kept epoch " in said
+    assert " is kept (top 1 " in said
     return folder / "m"
 
 
@@ -318,15 +322,13 @@ def test_predicting_gives_features_and_probabilities_in_one_pass(
 
 
 def test_testing_by_command(model, photos, tmp_path, model_cache):
-    said = call("test", model, "--data", photos, "-o", tmp_path / "page.md")
-    assert said.startswith("36 images\ntop_1 ")
-    assert "| ant | 12 |" in (tmp_path / "page.md").read_text()
+    assert call("test", model, "--data", photos).startswith("36 images\ntop_1 ")
     values = json.loads(call("test", model, "--data", photos, "--json"))
     assert values["top_1"] > 0.9
     assert len(values["classes"]) == 3
     more = write_photos(tmp_path / "more", per_class=3,
                         colors={"ant": (200, 60, 60), "dog": (9, 9, 9)})  # fmt: skip
-    assert "does not know 1 of the 2 classes, as 'dog'" in call(
+    assert "does not know 1 of the 2 classes, such as 'dog'" in call(
         "test", model, "--data", more, code=1
     )
     assert "C-F1 (every)" in call("test", model, "--data", more, "--open-set")
@@ -346,6 +348,17 @@ def test_a_validation_set_of_other_classes_is_refused_at_once(photos, tmp_path):
     assert "has no image of the crawl's classes to judge by, only of 'bee', 'cat'" in said
 
 
+def test_a_validation_set_may_have_classes_of_any_name(tmp_path):
+    colors = {"#cat": (200, 60, 60), "n01440764 tench": (60, 60, 200)}
+    photos = write_photos(tmp_path / "photos", per_class=4, colors=colors)
+    more = write_photos(tmp_path / "more", per_class=2, colors=colors | {"dog": (1, 2, 3)})
+    network = tiny_network(tmp_path / "net")
+    said = call("train", photos, "-o", tmp_path / "m", "--network", network, "--val", more, *SHORT)
+    assert "left out, not classes of the crawl: 'dog'" in said
+    assert "top 1" in said
+    assert Checkpoint.load(tmp_path / "m").class_names == tuple(colors)
+
+
 def test_classifying_by_command(model, photos, tmp_path, model_cache):
     (tmp_path / "b.jpg").write_bytes(b"<html>")
     said = call("classify", model, photos / "ant" / "00.jpg", tmp_path, "--top", "1")
@@ -356,12 +369,13 @@ def test_classifying_by_command(model, photos, tmp_path, model_cache):
     assert next(iter(line["classes"])) == "cat"
 
 
+@pytest.mark.slow
 def test_co_teaching_by_command_estimates_what_to_forget(photos, tmp_path, model_cache):
     network = tiny_network(tmp_path / "net")
     said = call(
         "train", photos, "-o", tmp_path / "m", "--network", network, "--co-teaching", *SHORT
     )
-    assert "of the labels are wrong, by estimate" in said
+    assert "% of the labels are wrong" in said
     recipe = json.loads((tmp_path / "m" / "training.json").read_text())["recipe"]
     assert 0 <= recipe["forget_rate"] < 0.3
     set_ = call("train", photos, "-o", tmp_path / "s", "--network", network, "--forget-rate",
@@ -406,6 +420,7 @@ print(names)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["onnx", "pt2"])
 def test_an_exported_model_runs_without_vsgraph(model, tmp_path, ending, model_cache):
     from vsgraph.encoders import image_encoder

@@ -1,0 +1,151 @@
+"""One export: which images it writes, and what it says of each."""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from vsgraph.common.blocks import row_blocks
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.crawls.problems import Problems
+from vsgraph.result.correction import Correction
+from vsgraph.result.parts import Decision, Rule
+
+BLOCK_ROWS = 4096
+DIGITS = 6  # of a confidence
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One image of an export."""
+
+    row: int  # in the crawl
+    image: str  # its path, as the crawl gives it
+    classes: list[int]  # the numbers of its final labels; none if it is rejected
+    columns: dict[str, Any]  # those of Job.table, without the image
+    text: dict[str, str]  # by field; '' if it has none
+
+
+@dataclasses.dataclass(eq=False)
+class Job:
+    """What a writer is given: the images to write, what is known of each, and where to write.
+
+    A writer counts what it leaves out in `problems`, and what it writes in `n_images`.
+    """
+
+    crawl: Crawl
+    correction: Correction  # of the same images, row by row
+    to: str  # the name of the format
+    path: Path  # the unfinished file or folder; it is renamed when the writer returns
+    rows: NDArray[np.intp]  # (n_selected,), in order; see select_rows
+    progress: bool = False  # whether to show a bar
+    problems: Problems = dataclasses.field(default_factory=Problems)
+    n_images: int = 0
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes."""
+        return self.crawl.class_names
+
+    @property
+    def several(self) -> bool:
+        """Whether an image may have several labels."""
+        return self.crawl.has_several_labels
+
+    @functools.cached_property
+    def is_anchor(self) -> NDArray[np.bool_]:
+        """Whether each image of the crawl is an anchor."""
+        anchors = np.zeros(len(self.crawl), bool)
+        anchors[self.correction.anchors.rows] = True
+        return anchors
+
+    def blocks(self, *, most: int = BLOCK_ROWS) -> Iterator[NDArray[np.intp]]:
+        """Yield the rows to write, a block at a time, with a bar on a terminal."""
+        hidden = None if self.progress else True
+        with tqdm(
+            total=len(self.rows), desc=self.to, disable=hidden, leave=False, unit=" images"
+        ) as bar:
+            for block in row_blocks(len(self.rows), row_bytes=len(self.class_names), most=most):
+                rows = self.rows[block]
+                yield rows
+                bar.update(len(rows))
+
+    def table(self, rows: NDArray[np.intp]) -> pa.Table:
+        """Return rows of the corrected table; the final label of a rejected image is null or []."""
+        correction = self.correction
+        columns = {
+            "image": self.column("image", rows),
+            "web_label": self._label_names(correction.web_labels[rows]),
+            "final_label": self._label_names(correction.final_labels[rows]),
+            "decision": _words([d.name.lower() for d in Decision], correction.decisions[rows]),
+            "confidence": pa.array(correction.confidence[rows].astype(np.float64).round(DIGITS)),
+            "why": _words([rule.sentence for rule in Rule], correction.rules[rows]),
+            "anchor": pa.array(self.is_anchor[rows]),
+        }
+        if "source" in self.crawl.table.column_names:
+            columns["source"] = self.column("source", rows)
+        return pa.table(columns)
+
+    def empty_table(self) -> pa.Table:
+        """Return the corrected table without rows, for its schema."""
+        return self.table(np.zeros(0, np.intp))
+
+    def column(self, name: str, rows: NDArray[np.intp]) -> pa.ChunkedArray:
+        """Return rows of a column of the crawl as strings."""
+        first, end = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+        nearby = self.crawl.table[name].slice(first, end - first)  # no copy of the whole column
+        return nearby.take(pa.array(rows - first)).cast(pa.string())
+
+    def _label_names(self, labels: NDArray[Any]) -> pa.Array:
+        """Return labels of either shape as names: one per image, or a list."""
+        names = pa.array(self.class_names, pa.string())
+        if labels.ndim == 1:
+            return names.take(pa.array(labels.astype(np.int64), mask=labels < 0))
+        starts = np.concatenate([[0], np.cumsum(labels.sum(axis=1))]).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(starts), names.take(pa.array(labels.nonzero()[1])))
+
+    def entries(self, rows: NDArray[np.intp]) -> list[Entry]:
+        """Return the images of a block, one by one."""
+        columns = self.table(rows).to_pylist()
+        fields = self.crawl.text_fields
+        texts = [self.column(name, rows).to_pylist() for name in fields]
+        labels = self.correction.final_labels[rows]
+        return [
+            Entry(
+                row=int(row),
+                image=columns[i].pop("image"),
+                classes=_class_numbers(labels[i]),
+                columns=columns[i],
+                text={name: text[i] or "" for name, text in zip(fields, texts, strict=True)},
+            )
+            for i, row in enumerate(rows)
+        ]
+
+
+def select_rows(correction: Correction, *, rejected: bool) -> NDArray[np.intp]:
+    """Return the rows of the images to export, in order."""
+    if rejected:
+        return np.arange(len(correction))
+    return np.flatnonzero(correction.decisions != Decision.REJECT)
+
+
+def _words(words: list[str], codes: NDArray[Any]) -> pa.Array:
+    """Return a word for each code."""
+    return pa.array(words).take(pa.array(codes.astype(np.int64)))
+
+
+def _class_numbers(labels: Any) -> list[int]:  # noqa: ANN401
+    """Return the class numbers of one image's labels, of either shape.
+
+    >>> [_class_numbers(x) for x in (np.int64(3), np.int64(-1), np.array([True, False, True]))]
+    [[3], [], [0, 2]]
+    """
+    if np.ndim(labels):
+        return [int(c) for c in np.flatnonzero(labels)]
+    return [int(labels)] if labels >= 0 else []

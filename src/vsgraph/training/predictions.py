@@ -1,0 +1,126 @@
+"""What a trained model says of pictures: of a whole crawl, or of a few files."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vsgraph.common.files import write_whole
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.encoders import Embedding, embed_images, encode_pictures, image_encoder
+from vsgraph.encoders.sources.checkpoints import Checkpoint
+
+LABELS = "labels.csv"
+
+
+def predict(
+    model: Path,
+    crawl: Crawl,
+    out: Path,
+    *,
+    runtime: str = "auto",
+    precision: str = "auto",
+    overwrite: bool = False,
+    progress: bool = False,
+) -> Embedding:
+    """Write features, probabilities and the likeliest class of a crawl's images by a trained model.
+
+    Parameters
+    ----------
+    model : Path
+        The folder of a trained model.
+    crawl : Crawl
+        The images.
+    out : Path
+        The folder for ``vectors.npy`` and ``probs.npy``, one row per image, zeros if a picture
+        cannot be read, and ``labels.csv``.
+    runtime, precision : str
+        See :func:`~vsgraph.encoders.image_encoder`.
+    overwrite : bool
+        Replace what another model wrote there.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    embedding : Embedding
+        Vectors of shape (n_images, n_dims) and probabilities of shape (n_images, n_classes).
+    """
+    class_names = Checkpoint.load(model).class_names
+    encoder = image_encoder(model, runtime=runtime, precision=precision)
+    embedding = embed_images(crawl, encoder, out, overwrite=overwrite, progress=progress)
+    images = crawl.table["image"].to_pylist()
+    table = label_table(images, np.asarray(embedding.probs), class_names)
+    write_whole(out / LABELS, table)
+    return embedding
+
+
+def label_table(images: Sequence[str], probs: NDArray[Any], class_names: Sequence[str]) -> str:
+    r"""Return the likeliest class of each image as CSV.
+
+    >>> label_table(["a.jpg", "b.jpg"], np.array([[0.25, 0.75], [0, 0]]), ["ant", "bee"])
+    'image,label,probability\na.jpg,bee,0.7500\nb.jpg,,\n'
+    """
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["image", "label", "probability"])
+    for image, row in zip(images, probs, strict=True):
+        best = int(np.argmax(row))
+        known = row[best] > 0
+        name, probability = (class_names[best], f"{row[best]:.4f}") if known else ("", "")
+        table.writerow([image, name, probability])
+    return text.getvalue()
+
+
+class Classified(NamedTuple):
+    """The likeliest classes of one picture."""
+
+    path: Path
+    classes: dict[str, float]  # probabilities, the highest first; none if it cannot be read
+    problem: str  # why it cannot be read, or ''
+
+    def __str__(self) -> str:
+        shares = ", ".join(f"{name} {share:.1%}" for name, share in self.classes.items())
+        return f"{self.path}: {shares or self.problem}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        problem = {"problem": self.problem} if self.problem else {}
+        return {"image": str(self.path), "classes": self.classes, **problem}
+
+
+def classify(model: Path, paths: Sequence[Path], *, top: int = 3) -> list[Classified]:
+    """Return the likeliest classes of pictures by a trained model.
+
+    Parameters
+    ----------
+    model : Path
+        The folder of a trained model.
+    paths : sequence of Path
+        Files, and folders of files.
+    top : int
+        How many classes to return per picture.
+
+    Returns
+    -------
+    classified : list of Classified
+        One entry per file, the files of a folder in order.
+    """
+    class_names = Checkpoint.load(model).class_names
+    files = [file for path in paths for file in _files(path)]
+    encoded, problems = encode_pictures(image_encoder(model), files)
+    classified = []
+    for file, probs, problem in zip(files, np.asarray(encoded.probs), problems, strict=True):
+        best = [] if problem else np.argsort(-probs, kind="stable")[:top].tolist()
+        classes = {class_names[i]: round(float(probs[i]), 4) for i in best}
+        classified.append(Classified(file, classes, problem))
+    return classified
+
+
+def _files(path: Path) -> list[Path]:
+    """Return a file, or the files of a folder."""
+    return sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]

@@ -1,0 +1,82 @@
+"""The folder of a training: held by one process at a time, and never used for another training."""
+
+import importlib.metadata
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from vsgraph.common.files import RECORD, lock, write_whole
+from vsgraph.errors import InputError, VSGraphError
+
+TRAINING = "training.json"
+LOCK = ".lock"
+
+
+@contextmanager
+def held_folder(folder: Path, *, is_first: bool) -> Iterator[None]:
+    """Make a folder and keep other trainings out; remove it if this one fails before it starts."""
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not is_first:
+        yield
+        return
+    try:
+        with lock(folder / LOCK):
+            yield
+    except VSGraphError:
+        if is_new and {path.name for path in folder.iterdir()} <= {LOCK, TRAINING, RECORD}:
+            shutil.rmtree(folder)
+        raise
+
+
+def claim_folder(folder: Path, key: dict[str, Any], *, overwrite: bool) -> None:
+    """Refuse a folder of another training, or empty it; record what this training is."""
+    path = folder / TRAINING
+    contents = [entry for entry in folder.iterdir() if entry.name != LOCK]
+    if not path.exists() and contents:
+        raise InputError(f"{folder} holds something other than a training of vsgraph; left alone")
+    if path.exists() and not overwrite:
+        former = json.loads(path.read_text(encoding="utf-8"))
+        differences = _differences(former, key)
+        if differences:
+            raise InputError(
+                f"{folder} holds another training: {', '.join(differences)}; choose another "
+                "folder, or pass overwrite=True (--overwrite)"
+            )
+    if overwrite:
+        for entry in contents:
+            if entry.is_file():
+                entry.unlink()
+    versions = {name: importlib.metadata.version(name) for name in ("vsgraph", "numpy", "torch")}
+    write_whole(path, json.dumps({**key, "versions": versions}, indent=1) + "\n")
+
+
+def _differences(former: dict[str, Any], key: dict[str, Any]) -> list[str]:
+    """Describe how two trainings differ."""
+    old, new = _flat(former), _flat(key)
+    lines = []
+    for name in [*new, *sorted(set(old) - set(new) - {"versions"})]:
+        if old.get(name) == new.get(name):
+            continue
+        if name in {"crawl", "labels", "validation"}:
+            lines.append(f"{name} {'were' if name == 'labels' else 'was'} different")
+        else:
+            lines.append(f"{name} was {_plain(old.get(name))}, now {_plain(new.get(name))}")
+    return lines
+
+
+def _flat(key: dict[str, Any]) -> dict[str, Any]:
+    """Return a training's key with the numbers of its recipe beside the rest."""
+    return {**key, **key.get("recipe", {}), "recipe": None}
+
+
+def _plain(value: object) -> str:
+    """Return a value as a user writes it.
+
+    >>> _plain(None), _plain(True), _plain(0.1)
+    ('not set', 'true', '0.1')
+    """
+    return "not set" if value is None else json.dumps(value)
