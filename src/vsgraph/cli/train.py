@@ -140,7 +140,7 @@ def finetune_command(
     and no warm-up, as in the paper.
     """
     run, training = Run.open(path), _Options.take(options)
-    encoder = str(run.record["choices"]["image_encoder"])
+    encoder = run.choices.image_encoder
     start = training.start(
         network or network_to_finetune(encoder, co_teaching=training.two_networks)
     )
