@@ -82,13 +82,13 @@ def our_loop(paths: list[Path], options: dict[str, Any]) -> Callable[[], int]:
 
 def decode_loop(paths: list[Path], name: str) -> Callable[[], int]:
     """Return reading and decoding alone, on one core."""
-    from vsgraph.encoders import pictures
+    from vsgraph.pictures import decode
 
-    pictures.decoder = lambda: name  # type: ignore[assignment]
-    size = pictures.Preparation(224, 224)
+    decode.decoder = lambda: name  # type: ignore[assignment]
+    size = decode.Preparation(224, 224)
 
     def run() -> int:
-        return len([pictures.read_picture(path.read_bytes(), size) for path in paths])
+        return len([decode.read_picture(path.read_bytes(), size) for path in paths])
 
     return run
 

@@ -22,7 +22,7 @@ LOADED, TRAINED, BATCH, N_CLASSES = 768, 96, 32, 36
 
 def our_loader(paths: list[Path], size: int) -> Callable[[], Iterator[Any]]:
     """Return our batches."""
-    from vsgraph.encoders.picture_batches import quiet_decoders
+    from vsgraph.pictures.decode import quiet_decoders
     from vsgraph.training.batches import cut_batches, read_batches
     from vsgraph.training.crops import RandomCrop
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from vsgraph.method.rounds import grow_anchors, label_in_rounds
 
 import vsgraph
 from encode import cache_folder
@@ -18,7 +19,6 @@ from encoders import Judge
 from trials import TEXTS, Trial, spread
 from vsgraph.common.formatting import markdown_table
 from vsgraph.common.plot import draw_lines
-from vsgraph.method.rounds import grow_anchors, label_in_rounds
 
 KINDS = TEXTS
 ROUNDS = 5

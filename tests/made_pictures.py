@@ -6,7 +6,7 @@ from pathlib import Path
 from PIL import Image
 
 
-def jpeg(color="red", size=(8, 6)):
+def jpeg(color="red", size=(16, 12)):
     """Return the bytes of a small JPEG."""
     raw = io.BytesIO()
     Image.new("RGB", size, color).save(raw, "JPEG")

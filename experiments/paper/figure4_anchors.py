@@ -20,7 +20,7 @@ from study import GOOGLE_500
 from vsgraph import select_anchors, text_match
 from vsgraph.common.files import write_whole
 from vsgraph.common.formatting import markdown_table
-from vsgraph.report.thumbnails import small_jpeg
+from vsgraph.pictures.opener import small_jpeg
 from vsgraph.result.parts import Anchors
 from work import Work
 

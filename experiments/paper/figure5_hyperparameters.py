@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+from vsgraph.method.stages import Stages
 
 from command import begin, finish, open_work, paper_options
 from measuring import TUNED, How, Points, pretrained_worth
@@ -18,7 +19,6 @@ from vsgraph.common.files import write_whole
 from vsgraph.common.formatting import markdown_table
 from vsgraph.common.plot import draw_lines
 from vsgraph.method.correct import check_inputs
-from vsgraph.method.stages import Stages
 from vsgraph.settings import by_full_name
 from work import Work
 

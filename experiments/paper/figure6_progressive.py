@@ -13,6 +13,7 @@ from typing import Any
 import click
 import numpy as np
 from scipy.sparse import csr_array
+from vsgraph.method.rounds import grow_anchors, label_in_rounds
 
 from command import begin, finish, open_work, paper_options
 from measuring import TUNED, How, Points, pretrained_worth
@@ -25,7 +26,6 @@ from vsgraph.common.plot import draw_lines
 from vsgraph.encoders import embed_images, image_encoder
 from vsgraph.method.fusion import fuse
 from vsgraph.method.network import Network
-from vsgraph.method.rounds import grow_anchors, label_in_rounds
 from vsgraph.result.correction import Correction
 from vsgraph.result.scores import TopScores
 from work import Work

@@ -48,14 +48,15 @@ def test_inspection_counts_what_is_there_and_what_is_not(crawl_folder):
     assert found.pictures.missing.tolist() == [10, 11, 13]
     assert (found.pictures.sampled, found.pictures.unreadable) == (11, 3)
     assert crawl.problems.counts == {
-        "picture that cannot be read": 3,
-        "empty file": 1,
+        "picture missing or empty": 2,
         "image path leads out of the folder": 1,
-        "missing image": 1,
+        "not a picture": 1,
+        "picture broken": 1,
+        "picture too large": 1,
     }
     reasons = "\n".join(found.problems)
-    assert "no picture format that is known" in reasons
-    assert "pixels" in reasons
+    assert "html.jpg (a web page or drawing in text)" in reasons
+    assert "bomb.png (30000 x 30000 pixels)" in reasons
 
 
 def test_a_link_out_of_the_folder_is_never_read(crawl_folder):
@@ -83,7 +84,7 @@ def test_strict_makes_a_missing_picture_an_error(crawl_folder):
 
     assert result.exit_code == 1
     assert result.output.count("\n") == 1
-    assert "empty file: empty.jpg" in result.output
+    assert "picture missing or empty: empty.jpg (an empty file)" in result.output
 
 
 def test_columns_are_told_on_the_command_line(tmp_path):

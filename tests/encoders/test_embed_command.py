@@ -6,9 +6,9 @@ from click.testing import CliRunner
 from test_image_encoders import blobs, jpeg
 from test_vector_store import crawl_of
 
-import vsgraph.encoders
 from vsgraph.cli import main
 from vsgraph.encoders import Embedding, embed_crawl
+from vsgraph.encoders.runtimes.runners import TOLERANCE
 from vsgraph.errors import InputError, VSGraphWarning
 
 
@@ -23,6 +23,7 @@ def crawl(tmp_path):
     return crawl_of(root, names, title=titles)
 
 
+@pytest.mark.slow
 def test_the_command_embeds_pictures_and_texts_and_says_what_was_wrong(
     crawl, tmp_path, model_cache
 ):
@@ -46,8 +47,9 @@ def test_the_command_embeds_pictures_and_texts_and_says_what_was_wrong(
     assert "made in another way" in again.output
 
 
+@pytest.mark.slow
 def test_int8_and_lsa_learn_from_the_crawl_itself(crawl, tmp_path, model_cache, monkeypatch):
-    monkeypatch.setitem(vsgraph.encoders.runtimes.runners.TOLERANCE, "int8", 0.5)
+    monkeypatch.setitem(TOLERANCE, "int8", 0.5)
     made = embed_crawl(
         crawl, tmp_path / "out", texts="lsa", runtime="openvino", precision="int8", dtype="float32"
     )
@@ -57,6 +59,7 @@ def test_int8_and_lsa_learn_from_the_crawl_itself(crawl, tmp_path, model_cache, 
     assert len(made.texts.vectors) == 70
 
 
+@pytest.mark.slow
 def test_vectors_of_another_list_of_images_are_not_replaced_silently(crawl, tmp_path, model_cache):
     embed_crawl(crawl.take(slice(4, 70)), tmp_path / "out", texts="lsa")
     with pytest.warns(VSGraphWarning, match="held vectors of another list of images"):

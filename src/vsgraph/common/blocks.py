@@ -37,6 +37,15 @@ def row_blocks(n_rows: int, *, row_bytes: int = 0, most: int = 2**14) -> list[sl
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
+def evenly_spread(n_rows: int, most: int) -> NDArray[np.intp]:
+    """Return at most so many row numbers, evenly spread from the first row to the last.
+
+    >>> evenly_spread(9, 3).tolist(), evenly_spread(2, 3).tolist(), evenly_spread(0, 3).tolist()
+    ([0, 4, 8], [0, 1], [])
+    """
+    return np.linspace(0, n_rows - 1, min(most, n_rows)).astype(np.intp)
+
+
 def in_threads(
     work: Callable[[Item], Result],
     items: Sequence[Item],

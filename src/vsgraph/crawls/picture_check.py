@@ -1,30 +1,29 @@
 """Whether the pictures of a crawl are there and can be read, without decoding them all."""
 
 import dataclasses
-import io
 import os
 import stat
-import warnings
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.crawls.crawl import Crawl, Fence
-from vsgraph.pictures.decode import MOST_PIXELS
+from vsgraph.pictures.decode import quiet_decoders, why_unreadable
+from vsgraph.pictures.opener import MISSING
 
 SAMPLE = 400
 
 
 @dataclasses.dataclass(frozen=True)
 class Pictures:
-    """What was found.
+    """How many pictures are there and can be read.
 
     Attributes
     ----------
     missing : int array
-        Rows whose file is not there, is empty, or lies outside the crawl's folder.
+        Rows whose file is missing, is empty, or lies outside the crawl's folder.
     n_bytes : int
-        Size of the files together.
+        Size of all files together.
     sampled, unreadable : int
         How many pictures were decoded, and how many of them could not be.
     """
@@ -36,30 +35,31 @@ class Pictures:
 
 
 def check_pictures(crawl: Crawl, *, sample: int | None = SAMPLE) -> Pictures:
-    """Look whether every picture is there, and decode a sample of them.
+    """Check that every picture is there, and decode a sample of them.
 
     Parameters
     ----------
     crawl : Crawl
-        Problems that are found are added to its own.
+        Problems are added to its own, by the same reasons as when its pictures are encoded.
     sample : int, optional
         How many pictures to decode, spread over the crawl; None for all of them.
 
     Returns
     -------
     pictures : Pictures
-        What was found.
+        How many are missing or unreadable.
     """
     sizes = crawl.table["size"].to_numpy() if crawl.has_shards else _file_sizes(crawl)
-    there = np.flatnonzero(sizes > 0)
-    step = 1 if sample is None else max(1, len(there) // max(1, sample))
-    rows = there[::step] if sample is None else there[::step][:sample]
+    present = np.flatnonzero(sizes > 0)
+    step = 1 if sample is None else max(1, len(present) // max(1, sample))
+    rows = present[::step] if sample is None else present[::step][:sample]
     unreadable = 0
-    for row, raw in zip(rows, crawl.read_images(rows), strict=True):
-        fault = fault_of(raw)
-        if fault:
-            unreadable += 1
-            crawl.problems.add("picture that cannot be read", image_name(crawl, int(row)), fault)
+    with quiet_decoders():
+        for row, data in zip(rows, crawl.read_images(rows), strict=True):
+            error = why_unreadable(data)
+            if error is not None:
+                unreadable += 1
+                crawl.problems.add(error.reason, image_name(crawl, int(row)), error.detail)
     return Pictures(np.flatnonzero(sizes <= 0), int(sizes.sum()), len(rows), unreadable)
 
 
@@ -83,41 +83,16 @@ def _file_sizes(crawl: Crawl) -> NDArray[np.int64]:
 def _file_size(crawl: Crawl, fence: Fence, name: str) -> int:
     """Return the size of a file, 0 and a problem where there is none."""
     try:
-        found = os.stat(os.path.join(crawl.root, name))  # noqa: PTH116, PTH118  a million times
+        status = os.stat(os.path.join(crawl.root, name))  # noqa: PTH116, PTH118  a million times
     except (OSError, ValueError):
-        crawl.problems.add("missing image", name)
+        crawl.problems.add(MISSING, name, "no such file")
         return 0
     if not fence.holds(name):
         crawl.problems.add("image path leads out of the folder", name)
         return 0
-    if not stat.S_ISREG(found.st_mode):
-        crawl.problems.add("missing image", name, "it is no file")
+    if not stat.S_ISREG(status.st_mode):
+        crawl.problems.add(MISSING, name, "not a file")
         return 0
-    if found.st_size == 0:
-        crawl.problems.add("empty file", name)
-    return found.st_size
-
-
-def fault_of(raw: bytes) -> str:
-    """Return why a picture cannot be read, nothing if it can.
-
-    >>> fault_of(b"<html>")
-    'no picture format that is known'
-    """
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Image.open(io.BytesIO(raw)) as image:
-                if image.width * image.height > MOST_PIXELS:
-                    return f"{image.width} x {image.height} pixels are too many"
-                image.draft("RGB", (64, 64))
-                image.load()
-    except UnidentifiedImageError:
-        return "no picture format that is known"
-    except Image.DecompressionBombError:
-        return "too many pixels"
-    except Exception as error:  # noqa: BLE001  decoders raise anything on hostile files
-        return f"broken: {error}"
-    return ""
+    if status.st_size == 0:
+        crawl.problems.add(MISSING, name, "an empty file")
+    return status.st_size

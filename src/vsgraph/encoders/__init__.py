@@ -4,14 +4,15 @@
 """
 
 from vsgraph.encoders.embed import Embedded, embed_crawl
-from vsgraph.encoders.images import OwnEncoder, encode_pictures, image_encoder
-from vsgraph.encoders.pipeline import embed_images, embed_texts
+from vsgraph.encoders.images import encode_pictures, image_encoder
+from vsgraph.encoders.pipeline import embed_images, embed_texts, pictures_digest
 from vsgraph.encoders.protocol import Encoded, ImageEncoder, TextEncoder
 from vsgraph.encoders.sources.lsa import Lsa
 from vsgraph.encoders.store import VectorStore
 from vsgraph.encoders.text import text_encoder
 from vsgraph.encoders.vectors import Embedding
-from vsgraph.pictures.decode import PictureError, Preparation, read_picture
+from vsgraph.pictures.decode import Preparation, read_picture
+from vsgraph.pictures.opener import PictureError
 
 __all__ = [
     "Embedded",
@@ -19,7 +20,6 @@ __all__ = [
     "Encoded",
     "ImageEncoder",
     "Lsa",
-    "OwnEncoder",
     "PictureError",
     "Preparation",
     "TextEncoder",
@@ -29,6 +29,7 @@ __all__ = [
     "embed_texts",
     "encode_pictures",
     "image_encoder",
+    "pictures_digest",
     "read_picture",
     "text_encoder",
 ]

@@ -1,4 +1,4 @@
-"""Image encoders by name: offline ones, model hubs' formats, ONNX files, your own function."""
+"""Image encoders by name: installed packages, model hubs, ONNX files, trained checkpoints."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.common.blocks import in_threads
-from vsgraph.encoders.protocol import Encoded, ImageEncoder, Pixels
+from vsgraph.encoders.protocol import Encoded, ImageEncoder
 from vsgraph.encoders.runtimes.models import Model, hash_words
 from vsgraph.encoders.runtimes.runners import Runner, open_model
 from vsgraph.encoders.sources.architectures import SIZES, Architecture
 from vsgraph.encoders.sources.checkpoints import checkpoint_model, is_checkpoint
 from vsgraph.encoders.sources.hub import timm_model, vision_model
 from vsgraph.encoders.sources.lite import lite_model
-from vsgraph.encoders.sources.onnx_files import Found, onnx_model
+from vsgraph.encoders.sources.onnx_files import ImageModel, onnx_model
 from vsgraph.errors import InputError, is_meant
-from vsgraph.pictures.decode import PictureError, Preparation, decoder, read_picture
+from vsgraph.pictures.decode import Pixels, Preparation, decoder, read_picture
+from vsgraph.pictures.opener import PictureError
 
 DEFAULT = "lite0"
 BATCH = 16
@@ -41,7 +42,7 @@ def image_encoder(
         DINOv2, CLIP, SigLIP). ``timm:NAME``. A file ``*.onnx``. A folder with a checkpoint of
         vsgraph.
     size : int, optional
-        Side of the pictures, where it should differ from the model's own.
+        Side of the pictures, if it should differ from the model's own.
     runtime, precision : str
         See :func:`vsgraph.encoders.runtimes.runners.open_model`.
     samples : sequence of uint8 arrays of shape (n, height, width, 3)
@@ -53,8 +54,8 @@ def image_encoder(
         Features are those before the classifier.
     """
     model, preparation, n_classes, as_input = _find(str(name), size)
-    given = [(as_input(one),) for one in samples]
-    runner = open_model(model, runtime=runtime, precision=precision, samples=given)
+    inputs = [(as_input(pixels),) for pixels in samples]
+    runner = open_model(model, runtime=runtime, precision=precision, samples=inputs)
     return ModelEncoder(model, runner, preparation, n_classes, as_input)
 
 
@@ -62,20 +63,20 @@ def _plain(pixels: Pixels) -> NDArray[np.generic]:
     return pixels
 
 
-def _find(name: str, size: int | None) -> Found:
-    """Return the model of a name, its preparation, its classes, and what its input is made by."""
+def _find(name: str, size: int | None) -> ImageModel:
+    """Return the model of a name, its preparation, number of classes, and pixels-to-input."""
     path = Path(name)
     if path.suffix == ".onnx":
         return onnx_model(path, size)
     if is_checkpoint(path):
-        model, kept = checkpoint_model(path)
-        return model, kept.architecture.preparation, len(kept.class_names), _plain
-    model, made = _by_name(name, size)
-    return model, made.preparation, 0, _plain
+        model, checkpoint = checkpoint_model(path)
+        return model, checkpoint.architecture.preparation, len(checkpoint.class_names), _plain
+    model, architecture = _by_name(name, size)
+    return model, architecture.preparation, 0, _plain
 
 
 def _by_name(name: str, size: int | None) -> tuple[Model, Architecture]:
-    """Return a model without a classifier of the user's classes."""
+    """Return a pretrained model, which has no classifier of the user's classes."""
     if name in SIZES:
         return lite_model(name, size)
     if name.startswith("timm:"):
@@ -87,7 +88,7 @@ def _by_name(name: str, size: int | None) -> tuple[Model, Architecture]:
 
 
 class ModelEncoder:
-    """A model on a runtime; batches are filled up to one size, so rows never affect each other."""
+    """A model on a runtime; all batches have one size, so a row never depends on the others."""
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class ModelEncoder:
         return f"{self.name} ({self.n_dims}-d, {self.preparation.describe()}, {run})"
 
     def encode(self, pixels: Pixels) -> Encoded:
-        """Return features, and probabilities where the network has a classifier of your classes."""
+        """Return features, and class probabilities if the network was trained on your classes."""
         parts = [self._encode_batch(pixels[i : i + BATCH]) for i in range(0, len(pixels), BATCH)]
         vectors = np.concatenate([part[0] for part in parts])
         if not self.n_classes:
@@ -123,62 +124,13 @@ class ModelEncoder:
         if len(pixels) < BATCH:
             full = np.zeros((BATCH, *pixels.shape[1:]), np.uint8)
             full[: len(pixels)] = pixels
-        return [_pooled(one)[: len(pixels)] for one in self.runner(self._as_input(full))]
+        outputs = self.runner(self._as_input(full))
+        return [_pooled(output)[: len(pixels)] for output in outputs]
 
 
 def _pooled(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Average maps over their places."""
+    """Average feature maps over height and width."""
     return values.mean(axis=(2, 3)) if values.ndim == 4 else values
-
-
-class OwnEncoder:
-    """Your own function as an image encoder.
-
-    Parameters
-    ----------
-    function : callable
-        Takes pixels of shape (n, height, width, 3), uint8, RGB, and returns (n, n_dims) vectors.
-        It is called from several threads.
-    name : str
-        Give another name, or another `version`, when the function changes: vectors of one name and
-        version are taken to be of one kind.
-    size : int
-        Side of the pictures it is given.
-
-    Examples
-    --------
-    >>> mean_color = OwnEncoder(lambda pixels: pixels.mean(axis=(1, 2)), name="mean color", size=32)
-    >>> mean_color.encode(np.full((1, 32, 32, 3), 7, np.uint8)).vectors.tolist()
-    [[7.0, 7.0, 7.0]]
-    """
-
-    n_classes = 0
-
-    def __init__(
-        self,
-        function: Callable[[Pixels], NDArray[np.floating]],
-        *,
-        name: str,
-        size: int,
-        version: str = "1",
-        crop: float | None = None,
-    ) -> None:
-        self.name = name
-        self.preparation = Preparation(size, size, crop)
-        self._function = function
-        words = (name, version, self.preparation.describe(), decoder())
-        self.fingerprint = hash_words("own", *words)
-        self.n_dims = self.encode(np.zeros((1, size, size, 3), np.uint8)).vectors.shape[1]
-
-    def encode(self, pixels: Pixels) -> Encoded:
-        """Call the function and check what it returns."""
-        vectors = np.asarray(self._function(pixels), np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(pixels):
-            raise InputError(
-                f"{self.name} must return an array of shape ({len(pixels)}, n_dims), "
-                f"got {vectors.shape}"
-            )
-        return Encoded(vectors)
 
 
 def encode_pictures(
@@ -189,9 +141,9 @@ def encode_pictures(
     Returns
     -------
     encoded : Encoded
-        Rows of zeros where a picture cannot be used.
+        Vectors of shape (n_pictures, n_dims); zeros for a picture that cannot be used.
     reasons : list of str
-        Why not, a picture; empty where it was fine.
+        Why each picture cannot be used; empty if it can.
     """
 
     def read(picture: bytes | str | Path) -> tuple[Any, str]:
@@ -204,13 +156,13 @@ def encode_pictures(
         except PictureError as error:
             return None, str(error)
 
-    found = list(in_threads(read, pictures))
-    rows = [i for i, (pixels, _) in enumerate(found) if pixels is not None]
-    vectors = np.zeros((len(found), encoder.n_dims), np.float32)
-    probs = np.zeros((len(found), encoder.n_classes), np.float32) if encoder.n_classes else None
+    results = list(in_threads(read, pictures))
+    rows = [row for row, (pixels, _) in enumerate(results) if pixels is not None]
+    vectors = np.zeros((len(results), encoder.n_dims), np.float32)
+    probs = np.zeros((len(results), encoder.n_classes), np.float32) if encoder.n_classes else None
     if rows:
-        encoded = encoder.encode(np.stack([found[i][0] for i in rows]))
+        encoded = encoder.encode(np.stack([results[row][0] for row in rows]))
         vectors[rows] = encoded.vectors
         if probs is not None and encoded.probs is not None:
             probs[rows] = encoded.probs
-    return Encoded(vectors, probs), [reason for _, reason in found]
+    return Encoded(vectors, probs), [reason for _, reason in results]

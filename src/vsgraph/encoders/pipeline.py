@@ -1,42 +1,25 @@
-"""From a crawl to vectors on disk: read and decode in threads, keep batches as they come."""
+"""From a crawl to vectors on disk: its pictures, or its texts."""
 
 import hashlib
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from vsgraph.common.blocks import n_threads
 from vsgraph.crawls.crawl import Crawl
-from vsgraph.encoders.picture_batches import (
-    Loaded,
-    Span,
-    load_pictures,
-    quiet_decoders,
-    references,
-    where,
-)
+from vsgraph.crawls.picture_check import image_name
+from vsgraph.encoders.batches import Loaded, Span, Work, fill_store
 from vsgraph.encoders.protocol import ImageEncoder, TextEncoder
-from vsgraph.encoders.store import NOTHING, Batch, VectorStore, content_key
+from vsgraph.encoders.store import NOTHING, VectorStore, content_key
 from vsgraph.encoders.vectors import Embedding
+from vsgraph.pictures.decode import quiet_decoders, read_picture
+from vsgraph.pictures.opener import PictureError
 
 IMAGE_BATCH = 64
 TEXT_BATCH = 1024
-
-
-class Work(NamedTuple):
-    """What differs between pictures and texts."""
-
-    digest: Callable[[Span], str]
-    load: Callable[[Span], Loaded]
-    encode: Callable[[list[Any]], NDArray[np.floating]]
-    in_pool: bool
 
 
 def embed_images(
@@ -48,11 +31,11 @@ def embed_images(
     overwrite: bool = False,
     progress: bool = False,
 ) -> Embedding:
-    """Encode the pictures of a crawl, going on where an earlier run ended.
+    """Encode the pictures of a crawl; an interrupted run resumes.
 
-    A picture that cannot be used becomes a row of zeros, and its reason is counted in
-    ``crawl.problems``. The same picture is encoded once, wherever it occurs. Memory does not grow
-    with the pictures; some 200 bytes a picture are held.
+    A picture that cannot be used becomes a row of zeros, and the reason is counted in
+    ``crawl.problems``. The same picture is encoded once, wherever it occurs. About 200 bytes of
+    memory are used per picture, whatever its size.
 
     Parameters
     ----------
@@ -65,9 +48,14 @@ def embed_images(
     dtype : str
         ``float16`` or ``float32``.
     overwrite : bool
-        Replace vectors of another encoder.
+        Whether vectors of another encoder in the folder are replaced.
     progress : bool
-        Show images a second and the time left, on a terminal.
+        Show a progress bar, on a terminal.
+
+    Returns
+    -------
+    embedding : Embedding
+        Vectors of shape (n_images, n_dims), one row per image.
     """
     widths = {"vectors": encoder.n_dims}
     if encoder.n_classes:
@@ -78,21 +66,62 @@ def embed_images(
     )  # fmt: skip
 
     def encode(pixels: list[Any]) -> NDArray[np.floating]:
-        found = encoder.encode(np.stack(pixels))
-        return found.vectors if found.probs is None else np.hstack([found.vectors, found.probs])
+        vectors, probs = encoder.encode(np.stack(pixels))
+        return vectors if probs is None else np.hstack([vectors, probs])
 
     work = Work(
-        digest=lambda span: references(crawl, span),
-        load=lambda span: load_pictures(crawl, span, encoder, store),
+        title="pictures",
+        unit="image",
+        n_rows=len(crawl),
+        batch_size=IMAGE_BATCH,
+        digest=lambda span: _references(crawl, span),
+        load=lambda span: _load_pictures(crawl, span, encoder, store),
         encode=encode,
-        in_pool=True,
+        n_at_once=n_threads() + 1,
     )
     with store, quiet_decoders():
-        plan = [*_spans(len(crawl), IMAGE_BATCH)]
-        made = _run(store, plan, work, _bar(len(crawl), "pictures", "image", progress))
-    for row, kind, detail in made.problems():
-        crawl.problems.add(kind, where(crawl, row), detail)
-    return made
+        embedding = fill_store(store, work, progress=progress)
+    for row, kind, detail in embedding.problems():
+        crawl.problems.add(kind, image_name(crawl, row), detail)
+    return embedding
+
+
+def _load_pictures(crawl: Crawl, span: Span, encoder: ImageEncoder, store: VectorStore) -> Loaded:
+    """Read, hash and decode a batch; what is encoded already is not decoded."""
+    loaded = Loaded([], [], [])
+    for row, data in enumerate(crawl.read_images(slice(*span)), span[0]):
+        key, pixels = content_key(data), None
+        if key not in store:
+            try:
+                pixels = read_picture(data, encoder.preparation)
+            except PictureError as error:
+                key = NOTHING
+                loaded.problems.append((row, error.reason, error.detail))
+        loaded.keys.append(key)
+        loaded.contents.append(pixels)
+    return loaded
+
+
+def _references(crawl: Crawl, span: Span) -> str:
+    """Return a digest of where pictures lie, and of the sizes and times of their files."""
+    part = crawl.take(slice(*span)).table
+    names = ["image", *(name for name in ("shard", "offset", "size") if crawl.has_shards)]
+    words = [str(reference) for reference in part.select(names).to_pylist()]
+    files = set(part["shard"].to_pylist()) if crawl.has_shards else part["image"].to_pylist()
+    for name in sorted(files):
+        try:
+            status = (crawl.root / name).stat()
+            words.append(f"{status.st_size} {status.st_mtime_ns}")
+        except OSError:
+            words.append("missing")
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()
+
+
+def pictures_digest(crawl: Crawl) -> str:
+    """Return a digest of where all pictures lie, and of the sizes and times of their files."""
+    spans = [(start, min(start + 1024, len(crawl))) for start in range(0, len(crawl), 1024)]
+    words = "".join(_references(crawl, span) for span in spans)
+    return hashlib.blake2b(words.encode(), digest_size=16).hexdigest()
 
 
 def embed_texts(
@@ -105,7 +134,7 @@ def embed_texts(
     overwrite: bool = False,
     progress: bool = False,
 ) -> Embedding:
-    """Encode the texts of a crawl or of a list, going on where an earlier run ended.
+    """Encode the texts of a crawl or of a list; an interrupted run resumes.
 
     A row without text becomes a row of zeros.
 
@@ -121,6 +150,11 @@ def embed_texts(
         The crawl's text fields to read; all of them if not given.
     dtype, overwrite, progress
         As for :func:`embed_images`.
+
+    Returns
+    -------
+    embedding : Embedding
+        Vectors of shape (n_texts, n_dims), one row per text.
     """
     store = VectorStore(
         Path(folder), name=encoder.name, fingerprint=encoder.fingerprint,
@@ -133,104 +167,19 @@ def embed_texts(
         return [text.strip() for text in texts[span[0] : span[1]]]
 
     def load(span: Span) -> Loaded:
-        found = read(span)
-        keys = [content_key(text.encode()) if text else NOTHING for text in found]
-        return Loaded(
-            keys, [None if key in store else t for key, t in zip(keys, found, strict=True)], []
-        )
+        batch = read(span)
+        keys = [content_key(text.encode()) if text else NOTHING for text in batch]
+        return Loaded(keys, batch, [])
 
-    def digest(span: Span) -> str:
-        return hashlib.sha256("\0".join(read(span)).encode()).hexdigest()
-
-    work = Work(digest, load, encoder.encode, in_pool=False)
+    work = Work(
+        title="texts",
+        unit="text",
+        n_rows=len(texts),
+        batch_size=TEXT_BATCH,
+        digest=lambda span: hashlib.sha256("\0".join(read(span)).encode()).hexdigest(),
+        load=load,
+        encode=encoder.encode,
+        n_at_once=1,  # text encoders use all cores themselves
+    )
     with store:
-        plan = [*_spans(len(texts), TEXT_BATCH)]
-        return _run(store, plan, work, _bar(len(texts), "texts", "text", progress))
-
-
-def _spans(n_rows: int, size: int) -> Iterator[Span]:
-    """Cut rows into batches."""
-    for start in range(0, n_rows, size):
-        yield start, min(start + size, n_rows)
-
-
-def _bar(total: int, title: str, unit: str, progress: bool) -> "tqdm[Any]":  # noqa: FBT001
-    return tqdm(total=total, desc=title, unit=unit, disable=None if progress else True, leave=False)
-
-
-def _run(store: VectorStore, plan: list[Span], work: Work, bar: "tqdm[Any]") -> Embedding:
-    """Do the batches that are not there yet, then put all together."""
-    with bar:
-        digests = [work.digest(span) for span in plan]
-        whole = hashlib.sha256("\0".join(digests).encode()).hexdigest()
-        done = store.finished(whole)
-        if done is not None:
-            return done
-        store.check_room(plan[-1][1] if plan else 0)
-        pending = []
-        for span, digest in zip(plan, digests, strict=True):
-            if store.has_batch(*span, digest):
-                bar.update(span[1] - span[0])
-            else:
-                pending.append((span, digest))
-        bar.unpause()
-        for batch in _encoded(store, pending, work):
-            store.append(batch)
-            bar.update(batch.stop - batch.start)
-    return store.finish(plan, whole)
-
-
-def _encoded(store: VectorStore, pending: list[tuple[Span, str]], work: Work) -> Iterator[Batch]:
-    """Yield batches in order; reading and encoding go on in threads, few batches ahead."""
-    claimed: set[bytes] = set()
-    rest = iter(pending)
-    loading: deque[tuple[Span, str, Future[Loaded]]] = deque()
-    encoding: deque[tuple[Span, str, Loaded, list[int], Future[NDArray[np.floating]]]] = deque()
-    with ThreadPoolExecutor(n_threads()) as pool:
-
-        def fill() -> None:
-            for span, digest in islice(rest, 2 * n_threads() - len(loading)):
-                loading.append((span, digest, pool.submit(work.load, span)))
-
-        def batch() -> Batch:
-            span, digest, loaded, new, future = encoding.popleft()
-            claimed.difference_update(loaded.keys)
-            return Batch(*span, digest, loaded.keys, new, future.result(), loaded.problems)
-
-        fill()
-        while loading:
-            span, digest, read = loading.popleft()
-            loaded = read.result()
-            fill()
-            new = _first_seen(loaded, store, claimed)
-            claimed.update(loaded.keys[i] for i in new)
-            contents = [loaded.contents[i] for i in new]
-            slim = loaded._replace(contents=[])
-            future = _submit(pool if work.in_pool else None, work.encode, contents)
-            encoding.append((span, digest, slim, new, future))
-            while len(encoding) > (n_threads() if work.in_pool else 0):
-                yield batch()
-        while encoding:
-            yield batch()
-
-
-def _submit(
-    pool: ThreadPoolExecutor | None, encode: Callable[[list[Any]], Any], contents: list[Any]
-) -> Future[NDArray[np.floating]]:
-    """Encode in the pool, or at once."""
-    if pool is not None and contents:
-        return pool.submit(encode, contents)
-    future: Future[NDArray[np.floating]] = Future()
-    future.set_result(encode(contents) if contents else np.zeros((0, 1), np.float32))
-    return future
-
-
-def _first_seen(loaded: Loaded, store: VectorStore, claimed: set[bytes]) -> list[int]:
-    """Return the rows whose content nobody has encoded or is about to."""
-    seen: set[bytes] = set()
-    new = []
-    for i, key in enumerate(loaded.keys):
-        if key != NOTHING and key not in seen and key not in store and key not in claimed:
-            new.append(i)
-            seen.add(key)
-    return new
+        return fill_store(store, work, progress=progress)

@@ -1,4 +1,4 @@
-"""What an encoder is: a few names, and one method."""
+"""What an encoder is: a few attributes, and one method."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -6,14 +6,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.pictures.decode import Preparation
+from vsgraph.pictures.decode import Pixels, Preparation
 
 Vectors = NDArray[np.float32]
-Pixels = NDArray[np.uint8]
 
 
 class Encoded(NamedTuple):
-    """Vectors of pictures, and the classifier's probabilities where the encoder has one."""
+    """Vectors of pictures, and class probabilities if the encoder has a classifier."""
 
     vectors: Vectors
     probs: Vectors | None = None
@@ -25,14 +24,14 @@ class ImageEncoder(Protocol):
     Attributes
     ----------
     name : str
-        What a person calls it.
+        Its name in messages.
     n_dims : int
         Length of a vector.
     n_classes : int
-        Number of class probabilities, 0 where it has none.
+        Number of class probabilities, 0 if it has no classifier.
     fingerprint : str
         Changes with everything that changes vectors: weights, size, preparation, runtime and
-        precision.
+        precision. Vectors of different fingerprints are never mixed.
     preparation : Preparation
         How a picture becomes pixels.
     """

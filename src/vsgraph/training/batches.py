@@ -11,7 +11,8 @@ from scipy.sparse import issparse
 
 from vsgraph.common.blocks import n_threads
 from vsgraph.crawls.crawl import Crawl
-from vsgraph.pictures.decode import Fitting, PictureError, Pixels, read_picture
+from vsgraph.pictures.decode import Fitting, Pixels, read_picture
+from vsgraph.pictures.opener import PictureError
 
 AHEAD = 3  # batches
 CHUNK = 16  # pictures per task

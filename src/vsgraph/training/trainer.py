@@ -15,9 +15,9 @@ from tqdm import tqdm
 from vsgraph.common.formatting import say_span
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.picture_check import image_name
-from vsgraph.encoders.picture_batches import quiet_decoders
 from vsgraph.encoders.sources.checkpoints import WEIGHTS, Checkpoint
 from vsgraph.errors import TrainingError
+from vsgraph.pictures.decode import quiet_decoders
 from vsgraph.training.batches import Batch, cut_batches, epoch_order, label_rows, read_batches
 from vsgraph.training.co_teaching import easiest, kept_share
 from vsgraph.training.crops import RandomCrop

@@ -1,4 +1,4 @@
-"""Models in the form a runtime wants, made once and kept under the weights' fingerprint."""
+"""Models converted for a runtime, once, and cached under the fingerprint of their weights."""
 
 import contextlib
 import io
@@ -19,15 +19,15 @@ from vsgraph.encoders.runtimes.models import Arrays, Model, cache_folder, need
 from vsgraph.errors import InputError, VSGraphError
 
 AGREE = 0.9999
-FORM = "1"  # raised when the same weights would be converted differently
+VERSION = "1"  # raised when the same weights would be converted differently
 
 
 class ConversionError(InputError):
-    """A network that a runtime cannot take, or computes differently."""
+    """A network that a runtime cannot run, or computes differently."""
 
 
 def import_openvino() -> Any:  # noqa: ANN401
-    """Import OpenVINO without the part that reports its use to its makers."""
+    """Import OpenVINO without its telemetry."""
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     import openvino
 
@@ -35,17 +35,17 @@ def import_openvino() -> Any:  # noqa: ANN401
 
 
 def converted(model: Model, form: str) -> Path:
-    """Return the file of a model as ``openvino`` or ``onnx``, converted if it is not there yet."""
+    """Return the file of a model as ``openvino`` or ``onnx``, converted if it is not cached."""
     if model.onnx_file is not None:
         return model.onnx_file
-    make = {"openvino": _to_openvino, "onnx": _onnx_in}[form]
     name = {"openvino": "model.xml", "onnx": "model.onnx"}[form]
-    folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-{form}-{FORM}"
+    write = {"openvino": _to_openvino, "onnx": to_onnx}[form]
+    folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-{form}-{VERSION}"
 
     def convert(new: Path) -> None:
         try:
             with quietly():
-                make(model, new)
+                write(model, new / name)
         except Exception as error:  # converters raise anything
             if isinstance(error, VSGraphError):
                 raise
@@ -55,7 +55,7 @@ def converted(model: Model, form: str) -> Path:
 
 
 def _keep(folder: Path, make: Callable[[Path], None]) -> Path:
-    """Fill a folder once; it appears whole, also when two processes make it at the same time."""
+    """Fill a folder once; it appears whole, even if two processes fill it at the same time."""
     if folder.exists():
         return folder
     try:
@@ -99,8 +99,8 @@ def quietly() -> Iterator[None]:
             logging.disable(before)
 
 
-def _to_openvino(model: Model, folder: Path) -> None:
-    """Trace the module and save it, weights in fp32; refuse it if it computes something else."""
+def _to_openvino(model: Model, path: Path) -> None:
+    """Trace the module and save it in fp32; refuse it if it computes something else."""
     ov = import_openvino()
     import torch
 
@@ -109,17 +109,17 @@ def _to_openvino(model: Model, folder: Path) -> None:
     with torch.inference_mode():
         network = ov.convert_model(module, example_input=example)
         network.reshape({i: _free_shape(array) for i, array in enumerate(model.example())})
-        ov.save_model(network, folder / "model.xml", compress_to_fp16=False)
-        others = _other_inputs(model)
-        expected = module(*(torch.from_numpy(array) for array in others))
-    first = (expected[0] if isinstance(expected, tuple) else expected).numpy()
-    found = ov.Core().compile_model(network, "CPU")(list(others))[0]
-    if _mean_cosine(first, found) < AGREE:
+        ov.save_model(network, path, compress_to_fp16=False)
+        inputs = _other_inputs(model)
+        outputs = module(*(torch.from_numpy(array) for array in inputs))
+    expected = (outputs[0] if isinstance(outputs, tuple) else outputs).numpy()
+    result = ov.Core().compile_model(network, "CPU")(list(inputs))[0]
+    if _mean_cosine(expected, result) < AGREE:
         raise ConversionError(f"{model.name} computes something else in OpenVINO than in torch")
 
 
 def _other_inputs(model: Model) -> Arrays:
-    """Return inputs of another length than the example, to see that it is not built in."""
+    """Return inputs of another length than the example, to check that the length is free."""
     random = np.random.default_rng(0)
     return tuple(
         random.integers(0, 256, (3, *array.shape[1:]), np.uint8)
@@ -130,13 +130,8 @@ def _other_inputs(model: Model) -> Arrays:
 
 
 def _free_shape(array: NDArray[Any]) -> list[int]:
-    """Leave the length of a batch open, and the length of a text."""
+    """Return the shape of an input with a free batch size, and for texts a free length."""
     return [-1, *(array.shape[1:] if array.ndim > 2 else [-1] * (array.ndim - 1))]
-
-
-def _onnx_in(model: Model, folder: Path) -> None:
-    """Export the module into a folder."""
-    to_onnx(model, folder / "model.onnx")
 
 
 def to_onnx(model: Model, path: Path) -> None:
@@ -158,33 +153,33 @@ def to_onnx(model: Model, path: Path) -> None:
 
 
 def int8_model(model: Model, path: Path, samples: Sequence[Arrays], least: float) -> Path:
-    """Return the model in int8, its ranges set by half of the samples, checked by all of them.
+    """Return the model in int8, calibrated with half of the samples and checked with all of them.
 
-    The first samples it is given decide; it is kept, so a crawl that grows does not change it.
-    Later ones, of the same crawl or another, check it again.
+    The model is cached, so a crawl that grows does not change it: the first samples set its ranges,
+    later ones only check it again.
     """
-    folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-int8-{FORM}"
+    folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-int8-{VERSION}"
 
-    def refuse_others(small: Path, instead: str) -> None:
-        agree = _agreement(path, small, samples)
-        if agree < least:
+    def check(int8: Path, advice: str) -> None:
+        cosine = _agreement(path, int8, samples)
+        if cosine < least:
             raise InputError(
-                f"int8 features of {model.name} have a mean cosine of {agree:.3f} to fp32, less "
-                f"than {least}; {instead}"
+                f"int8 features of {model.name} have a mean cosine of {cosine:.3f} to fp32, less "
+                f"than {least}; {advice}"
             )
 
     def make(new: Path) -> None:
         _quantize(path, samples[::2], new)
-        refuse_others(new / "model.xml", "use precision fp32")
+        check(new / "model.xml", "use precision fp32")
 
     if folder.exists():
         if samples:
-            other = f"its ranges were set by others: remove {folder} to set them by these"
-            refuse_others(folder / "model.xml", f"{other}, or use precision fp32")
+            advice = f"its ranges were set by other samples: remove {folder} to set them anew"
+            check(folder / "model.xml", f"{advice}, or use precision fp32")
         return folder / "model.xml"
     if len(samples) < 2:
         raise InputError(
-            f"int8 of {model.name} needs real samples to set its ranges: give pictures or texts"
+            f"int8 of {model.name} needs real samples to set its ranges: pass pictures or texts"
         )
     need("int8", "int8", "nncf", "openvino")
     return _keep(folder, make) / "model.xml"
@@ -193,7 +188,7 @@ def int8_model(model: Model, path: Path, samples: Sequence[Arrays], least: float
 def _quantize(path: Path, samples: Sequence[Arrays], folder: Path) -> None:
     """Write an int8 model."""
     ov = import_openvino()
-    os.environ.setdefault("NNCF_CI", "1")  # no reports of its use
+    os.environ.setdefault("NNCF_CI", "1")  # no telemetry
     with quietly():
         import nncf
 
@@ -202,7 +197,7 @@ def _quantize(path: Path, samples: Sequence[Arrays], folder: Path) -> None:
         is_text = len(network.inputs) > 1
         kind = nncf.ModelType.TRANSFORMER if is_text else None
         small = nncf.quantize(
-            network, nncf.Dataset([list(one) if is_text else one[0] for one in samples]),
+            network, nncf.Dataset([list(sample) if is_text else sample[0] for sample in samples]),
             model_type=kind, preset=nncf.QuantizationPreset.MIXED, subset_size=len(samples),
             fast_bias_correction=True,
         )  # fmt: skip
@@ -212,12 +207,13 @@ def _quantize(path: Path, samples: Sequence[Arrays], folder: Path) -> None:
 def _agreement(path: Path, small: Path, samples: Sequence[Arrays]) -> float:
     """Return the mean cosine of the first output's rows of two forms of a model."""
     core = import_openvino().Core()
-    whole, reduced = (core.compile_model(core.read_model(one), "CPU") for one in (path, small))
-    pairs = [(whole(list(one))[0], reduced(list(one))[0]) for one in samples]
-    return _mean_cosine(*(np.concatenate([pair[i] for pair in pairs]) for i in (0, 1)))
+    whole, reduced = (core.compile_model(core.read_model(file), "CPU") for file in (path, small))
+    expected = np.concatenate([whole(list(sample))[0] for sample in samples])
+    return _mean_cosine(expected, np.concatenate([reduced(list(sample))[0] for sample in samples]))
 
 
 def _mean_cosine(one: NDArray[Any], other: NDArray[Any]) -> float:
+    """Return the mean cosine of the rows of two arrays."""
     a, b = (array.reshape(len(array), -1).astype(np.float64) for array in (one, other))
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return float(((a * b).sum(axis=1) / np.maximum(lengths, 1e-12)).mean())

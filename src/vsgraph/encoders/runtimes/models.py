@@ -1,4 +1,4 @@
-"""A network as the runtimes see it: inputs, outputs, and a way to build it when it is needed."""
+"""A network as the runtimes see it: inputs, outputs, and a way to build it if needed."""
 
 import dataclasses
 import hashlib
@@ -22,17 +22,18 @@ class Model:
     Attributes
     ----------
     name : str
-        What a person calls it.
+        Its name in messages.
     fingerprint : str
         Changes with its weights and structure.
-    example : tuple of arrays
-        Inputs of the right kind. The first axis, and for texts the second, may have any length.
+    example : callable
+        Returns inputs of the right kind, as a tuple of arrays. The first axis, and for texts the
+        second, may have any length.
     input_names, output_names : tuple of str
         In the order in which it takes and returns arrays.
     build : callable, optional
         Returns the torch module, in eval mode.
     onnx_file : Path, optional
-        The network as a file, in place of `build`.
+        The network as a file, instead of `build`.
     """
 
     name: str
@@ -50,7 +51,7 @@ def cache_folder() -> Path:
 
 
 def hash_files(paths: Iterable[Path], *more: str) -> str:
-    """Return a fingerprint of files, by content and name, and of what else matters.
+    """Return a fingerprint of the content and names of files, and of further words.
 
     >>> hash_files([], "224") == hash_files([], "224") != hash_files([], "240")
     True
@@ -82,7 +83,7 @@ def has(*modules: str) -> bool:
 
 
 def need(what: str, extra: str, *modules: str) -> None:
-    """Refuse to go on without modules, naming the extra that brings them."""
+    """Raise an error if modules are not installed, naming the extra that brings them."""
     if not has(*modules):
         raise MissingExtraError(what, extra)
 

@@ -1,6 +1,6 @@
-"""Runs a model by OpenVINO, ONNX Runtime or torch, in fp32, bf16 or int8.
+"""Runs a model with OpenVINO, ONNX Runtime or torch, in fp32, bf16 or int8.
 
-The same model gives the same vectors on each within `TOLERANCE`, as the cosine to fp32 on torch.
+A model gives the same vectors on each, within `TOLERANCE`.
 """
 
 import platform
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.common.blocks import n_threads
+from vsgraph.common.checks import check_one_of
 from vsgraph.encoders.runtimes.conversion import (
     ConversionError,
     converted,
@@ -33,15 +34,12 @@ class Runner(Protocol):
 
     Attributes
     ----------
-    n_streams : int
-        How many calls at once it is best given.
     fingerprint : str
-        The model's, the runtime's and the precision's together.
+        Of the model, the runtime and the precision together.
     runtime, precision : str
-        What was chosen.
+        What it runs on and in.
     """
 
-    n_streams: int
     fingerprint: str
     runtime: str
     precision: str
@@ -65,17 +63,21 @@ def open_model(
     model : Model
         What to run.
     runtime : str
-        ``openvino``, ``onnxruntime``, ``torch``, or the best that is there: torch on a GPU, else
-        OpenVINO, else ONNX Runtime, else torch; torch too where a model cannot be converted or the
-        converted one computes something else, with a warning.
+        ``openvino``, ``onnxruntime``, ``torch``, or ``auto``, the best that is installed: torch on
+        a GPU, else OpenVINO, else ONNX Runtime, else torch. If a model cannot be converted, or the
+        converted one computes something else, torch runs it, with a warning.
     precision : str
-        ``fp32``, ``bf16``, ``int8``, or what the processor is best at without loss: bf16 where it
-        computes in it, else fp32. int8 is never chosen by itself.
+        ``fp32``, ``bf16``, ``int8``, or ``auto``: bf16 if the processor computes in it, else fp32.
     samples : sequence of inputs
-        Real batches, for int8 only: its ranges are set and its vectors checked with them.
+        Real batches, for int8 only, which is calibrated and checked with them.
+
+    Returns
+    -------
+    runner : Runner
+        Call it with the inputs of a batch.
     """
-    _refuse_unknown("runtime", runtime, RUNTIMES)
-    _refuse_unknown("precision", precision, PRECISIONS)
+    check_one_of("runtime", runtime, RUNTIMES)
+    check_one_of("precision", precision, PRECISIONS)
     if runtime != "auto":
         return _open_on(runtime, model, precision, samples)
     try:
@@ -93,13 +95,8 @@ def _open_on(runtime: str, model: Model, precision: str, samples: Sequence[Array
     return OnnxRunner(model, precision)
 
 
-def _refuse_unknown(what: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise InputError(f"{what} must be one of {', '.join(known)}, got {value!r}")
-
-
 def choose_runtime(model: Model) -> str:
-    """Return the fastest runtime that is there for a model."""
+    """Return the fastest installed runtime for a model."""
     if model.build is not None and _has_gpu():
         return "torch"
     if has("openvino"):
@@ -111,7 +108,7 @@ def choose_runtime(model: Model) -> str:
 
 
 def _has_gpu() -> bool:
-    """Return whether torch can use a GPU; torch is not imported where there is no driver."""
+    """Return whether torch can use a GPU; torch is not imported if there is no driver."""
     if not has("torch") or not (
         Path("/proc/driver/nvidia").exists() or platform.system() == "Windows"
     ):
@@ -122,7 +119,7 @@ def _has_gpu() -> bool:
 
 
 class OpenVinoRunner:
-    """OpenVINO on the CPU: a stream a core, a call a stream."""
+    """OpenVINO on the CPU: one stream per core, one call per stream."""
 
     runtime = "openvino"
 
@@ -139,14 +136,13 @@ class OpenVinoRunner:
         if precision == "int8":
             path = int8_model(model, path, samples, TOLERANCE["int8"])
         self.precision = precision
-        self.n_streams = n_threads()
         self.fingerprint = hash_words(
             hash_files([path, path.with_suffix(".bin")]) if precision == "int8" else
             model.fingerprint, self.runtime, precision, ov.__version__.split("-")[0],
         )  # fmt: skip
         options = {
-            "NUM_STREAMS": str(self.n_streams),
-            "INFERENCE_NUM_THREADS": str(self.n_streams),
+            "NUM_STREAMS": str(n_threads()),
+            "INFERENCE_NUM_THREADS": str(n_threads()),
             "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
         }
         self._compiled = core.compile_model(core.read_model(path), "CPU", options)
@@ -154,7 +150,7 @@ class OpenVinoRunner:
         self._lock = Lock()
 
     def __call__(self, *inputs: NDArray[Any]) -> list[NDArray[np.float32]]:
-        """Run a batch with a request that nobody uses at the moment."""
+        """Run a batch with a free request."""
         with self._lock:
             request = self._free.pop() if self._free else self._compiled.create_infer_request()
         try:
@@ -166,7 +162,7 @@ class OpenVinoRunner:
 
 
 class OnnxRunner:
-    """ONNX Runtime on the CPU: one thread a call, as many calls as there are cores."""
+    """ONNX Runtime on the CPU: one thread per call, as many calls as there are cores."""
 
     runtime = "onnxruntime"
 
@@ -174,12 +170,11 @@ class OnnxRunner:
         need("the runtime ONNX Runtime", "onnx", "onnxruntime")
         if precision not in {"auto", "fp32"}:
             raise InputError(
-                f"ONNX Runtime runs fp32 here, got {precision}; OpenVINO has {precision}"
+                f"ONNX Runtime runs fp32 only, got {precision}; use openvino for {precision}"
             )
         import onnxruntime
 
         self.precision = "fp32"
-        self.n_streams = n_threads()
         self.fingerprint = hash_words(
             model.fingerprint, self.runtime, "fp32", onnxruntime.__version__
         )
@@ -190,12 +185,12 @@ class OnnxRunner:
         self._session = onnxruntime.InferenceSession(
             str(path), options, providers=["CPUExecutionProvider"]
         )
-        self._names = [one.name for one in self._session.get_inputs()]
+        self._names = [node.name for node in self._session.get_inputs()]
 
     def __call__(self, *inputs: NDArray[Any]) -> list[NDArray[np.float32]]:
         """Run a batch."""
-        given = dict(zip(self._names, inputs, strict=True))
-        return [np.asarray(value, np.float32) for value in self._session.run(None, given)]
+        by_name = dict(zip(self._names, inputs, strict=True))
+        return [np.asarray(value, np.float32) for value in self._session.run(None, by_name)]
 
 
 class TorchRunner:
@@ -206,7 +201,7 @@ class TorchRunner:
     def __init__(self, model: Model, precision: str) -> None:
         need("the runtime torch", "encoders", "torch")
         if precision == "int8":
-            raise InputError("torch runs fp32 or bf16 here; int8 needs OpenVINO")
+            raise InputError("torch runs fp32 or bf16 only; int8 needs OpenVINO")
         if model.build is None:
             raise InputError(f"{model.name} is an ONNX file, which torch cannot run; use openvino")
         import torch
@@ -214,7 +209,6 @@ class TorchRunner:
         self._device = "cuda" if _has_gpu() else "cpu"
         fastest = "bf16" if self._device == "cuda" else "fp32"
         self.precision = fastest if precision == "auto" else precision
-        self.n_streams = 1
         self.fingerprint = hash_words(
             model.fingerprint, self.runtime, self.precision, self._device, torch.__version__
         )
@@ -223,13 +217,14 @@ class TorchRunner:
         self._lock = Lock()
 
     def __call__(self, *inputs: NDArray[Any]) -> list[NDArray[np.float32]]:
-        """Run a batch; calls from several threads wait for each other."""
+        """Run a batch; calls from several threads run one after the other."""
         import torch
 
         bf16 = self.precision == "bf16"
-        tensors = [torch.from_numpy(np.ascontiguousarray(one)).to(self._device) for one in inputs]
+        arrays = [np.ascontiguousarray(array) for array in inputs]
+        tensors = [torch.from_numpy(array).to(self._device) for array in arrays]
         mixed = torch.autocast(self._device, dtype=torch.bfloat16, enabled=bf16)
         with self._lock, torch.inference_mode(), mixed:
-            found = self._module(*tensors)
-        outputs = found if isinstance(found, tuple) else (found,)
+            output = self._module(*tensors)
+        outputs = output if isinstance(output, tuple) else (output,)
         return [value.float().cpu().numpy() for value in outputs]

@@ -1,8 +1,13 @@
-"""What a network is made of, without its weights: enough to build it again."""
+"""The architecture of a network: enough to build it again, without its weights."""
 
 import dataclasses
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from vsgraph.encoders.runtimes.models import Model
 from vsgraph.pictures.decode import Preparation
 
 SIZES = {"lite0": (1.0, 1.0, 224), "lite1": (1.0, 1.1, 240), "lite2": (1.1, 1.2, 260)}
@@ -26,11 +31,11 @@ class Architecture:
     crop : float, optional
         See :class:`~vsgraph.encoders.Preparation`.
     mean, std : sequence of float
-        What is taken off the values of pixels, and what they are divided by.
+        Subtracted from the values of pixels, which are then divided by `std`.
     scale : float
-        What the bytes of pixels are multiplied by before that.
+        The bytes of pixels are multiplied by it first.
     take : str
-        Where the features are in what it returns.
+        Where the features are in the network's output.
     config : dict, optional
         The configuration of a transformers model.
 
@@ -63,7 +68,7 @@ def lite_architecture(name: str, size: int | None = None) -> Architecture:
 
 
 def resnet50_architecture(size: int | None = None) -> Architecture:
-    """Return the paper's network: ResNet50, strides in the 3 x 3 convolutions."""
+    """Return the paper's network: ResNet50, with strides in the 3 x 3 convolutions."""
     side = size or 224
     return Architecture(
         network="transformers", height=side, width=side, crop=0.875, take="pooler_output",
@@ -72,7 +77,7 @@ def resnet50_architecture(size: int | None = None) -> Architecture:
 
 
 def feature_place(kind: str) -> str:
-    """Return where a kind of transformers model has its features.
+    """Return where the features are in the output of a kind of transformers model.
 
     >>> feature_place("resnet"), feature_place("vit"), feature_place("clip")
     ('pooler_output', 'first token', 'image_embeds')
@@ -80,3 +85,34 @@ def feature_place(kind: str) -> str:
     if kind in {"clip", "clip_vision_model"}:
         return "image_embeds"
     return "pooler_output" if kind in POOLED else "first token"
+
+
+def vision_class(kind: str) -> Any:  # noqa: ANN401
+    """Return the class of transformers that is the image part of CLIP or SigLIP, else None."""
+    import transformers
+
+    if kind in {"clip", "clip_vision_model"}:
+        return transformers.CLIPVisionModelWithProjection
+    if kind.startswith("siglip"):
+        name = "Siglip2VisionModel" if kind.startswith("siglip2") else "SiglipVisionModel"
+        return getattr(transformers, name)
+    return None
+
+
+def picture_model(
+    name: str,
+    fingerprint: str,
+    architecture: Architecture,
+    build: Callable[[], Any],
+    output_names: tuple[str, ...] = ("features",),
+) -> Model:
+    """Return a network on pixels as the runtimes see it."""
+    shape = (2, architecture.height, architecture.width, 3)
+    return Model(
+        name=Path(name).name,
+        fingerprint=fingerprint,
+        example=lambda: (np.zeros(shape, np.uint8),),
+        input_names=("pixels",),
+        output_names=output_names,
+        build=build,
+    )

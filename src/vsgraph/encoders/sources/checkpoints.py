@@ -1,4 +1,4 @@
-"""Trained classifiers on disk: weights as safetensors, what they are as JSON."""
+"""Trained classifiers on disk: weights as safetensors, everything else as JSON."""
 
 import dataclasses
 import json
@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
 from vsgraph.common.files import RECORD, whole_file, write_whole
 from vsgraph.encoders.runtimes.models import Model, hash_files, need
-from vsgraph.encoders.sources.architectures import Architecture
+from vsgraph.encoders.sources.architectures import Architecture, picture_model
 from vsgraph.errors import InputError
 
 KIND = "vsgraph-model-1"
@@ -19,16 +17,16 @@ WEIGHTS = "model.safetensors"
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """What a trained classifier is.
+    """A trained classifier, without its weights.
 
     Attributes
     ----------
     architecture : Architecture
         Its network.
     class_names : tuple of str
-        What its outputs mean.
+        The class of each output.
     several : bool
-        Whether each class has a probability by itself (sigmoid), or all together (softmax).
+        Whether each class has a probability of its own (sigmoid), or all together (softmax).
     """
 
     architecture: Architecture
@@ -36,7 +34,7 @@ class Checkpoint:
     several: bool = False
 
     def save(self, folder: Path) -> None:
-        """Write what it is; the weights are written by :func:`save_weights`."""
+        """Write it as JSON; the weights are written by :func:`save_weights`."""
         folder.mkdir(parents=True, exist_ok=True)
         values = {"format": KIND, **dataclasses.asdict(self)}
         write_whole(folder / RECORD, json.dumps(values, indent=1) + "\n")
@@ -46,9 +44,9 @@ class Checkpoint:
         """Read what :meth:`save` wrote."""
         try:
             values = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-            made = values["architecture"] if values["format"] == KIND else {}
-            made |= {name: tuple(made[name]) for name in ("mean", "std")}
-            return cls(Architecture(**made), tuple(values["class_names"]), values["several"])
+            fields = values["architecture"] if values["format"] == KIND else {}
+            fields |= {name: tuple(fields[name]) for name in ("mean", "std")}
+            return cls(Architecture(**fields), tuple(values["class_names"]), values["several"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{folder} holds no trained model: its {RECORD} is missing or not in the format "
@@ -64,7 +62,7 @@ class Checkpoint:
         try:
             n_classes, n_dims = weights["head.weight"].shape
         except (KeyError, ValueError) as error:
-            raise InputError(f"{folder / WEIGHTS} are no weights of a trained model") from error
+            raise InputError(f"{folder / WEIGHTS} holds no weights of a trained model") from error
         if n_classes != len(self.class_names):
             raise InputError(
                 f"{folder} names {len(self.class_names)} classes, its network has {n_classes}"
@@ -73,23 +71,25 @@ class Checkpoint:
         try:
             network.load_state_dict(weights)
         except RuntimeError as error:
-            raise InputError(f"{folder / WEIGHTS} do not fit {folder / RECORD}: {error}") from error
+            raise InputError(
+                f"{folder / WEIGHTS} does not fit {folder / RECORD}: {error}"
+            ) from error
         return network
 
     def refuse_other_classes(self, class_names: Sequence[str], where: str) -> None:
-        """Refuse to be used for other classes, naming those that differ."""
+        """Refuse other classes, naming those that differ."""
         if tuple(class_names) == self.class_names:
             return
         missing = [name for name in class_names if name not in self.class_names]
         extra = [name for name in self.class_names if name not in class_names]
-        told = [
+        differences = [
             f"{what} {', '.join(map(repr, names[:3]))}{' ...' * (len(names) > 3)}"
             for what, names in (("it lacks", missing), ("it has in addition", extra))
             if names
         ]
         raise InputError(
             f"the model was trained on other classes than {where}: "
-            f"{'; '.join(told) or 'the same ones in another order'}"
+            f"{'; '.join(differences) or 'the same ones in another order'}"
         )
 
 
@@ -102,7 +102,7 @@ def save_weights(path: Path, state: Mapping[str, Any], **facts: str) -> None:
 
 
 def load_weights(path: Path) -> dict[str, Any]:
-    """Read tensors."""
+    """Read tensors from a file."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -118,21 +118,16 @@ def is_checkpoint(folder: Path) -> bool:
 
 
 def checkpoint_model(folder: Path) -> tuple[Model, Checkpoint]:
-    """Return a trained model as the runtimes see it, and what it is."""
-    kept = Checkpoint.load(folder)
-    side = kept.architecture
+    """Return a trained model as the runtimes see it, and its checkpoint."""
+    checkpoint = Checkpoint.load(folder)
 
     def build() -> Any:  # noqa: ANN401
         from vsgraph.encoders.sources.networks import Scored
 
-        return Scored(kept.build(folder), several=kept.several).eval()
+        return Scored(checkpoint.build(folder), several=checkpoint.several).eval()
 
-    model = Model(
-        name=folder.resolve().name,
-        fingerprint=hash_files([folder / WEIGHTS, folder / RECORD], "checkpoint"),
-        example=lambda: (np.zeros((2, side.height, side.width, 3), np.uint8),),
-        input_names=("pixels",),
-        output_names=("features", "probs"),
-        build=build,
+    fingerprint = hash_files([folder / WEIGHTS, folder / RECORD], "checkpoint")
+    model = picture_model(
+        folder.resolve().name, fingerprint, checkpoint.architecture, build, ("features", "probs")
     )
-    return model, kept
+    return model, checkpoint

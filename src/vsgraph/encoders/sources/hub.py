@@ -1,15 +1,20 @@
-"""Vision models in the formats of model hubs: transformers by folder or name, and timm."""
+"""Vision models of model hubs: transformers by folder or name, and timm."""
 
 import json
 import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from vsgraph.encoders.runtimes.conversion import quietly
 from vsgraph.encoders.runtimes.models import Model, has, hash_files, hash_words, need
-from vsgraph.encoders.sources.architectures import MEAN, STD, Architecture, feature_place
+from vsgraph.encoders.sources.architectures import (
+    MEAN,
+    STD,
+    Architecture,
+    feature_place,
+    picture_model,
+    vision_class,
+)
 from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.pictures.decode import Preparation
 
@@ -18,10 +23,7 @@ FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "*/config.json", "*/*.sa
 
 
 def find_folder(name: str, what: str) -> Path:
-    """Return the folder of a model: the one that is named, or the hub's copy on this machine.
-
-    Asks the hub only where the model is not here yet, and says what to do if that fails.
-    """
+    """Return the folder of a model; the hub is asked only if the model is not on this machine."""
     folder = Path(name).expanduser()
     if folder.is_dir():
         if (folder / "config.json").exists():
@@ -31,14 +33,14 @@ def find_folder(name: str, what: str) -> Path:
     from huggingface_hub import snapshot_download
 
     if name.count("/") > 1 or name.startswith((".", "/", "~")):
-        raise InputError(f"{name} is not there; give the folder of {what}")
+        raise InputError(f"{name} does not exist; give the folder of {what}")
     try:
         return Path(snapshot_download(name, allow_patterns=FILES, local_files_only=_offline()))
     except Exception as error:  # the hub's own tree of errors changes between releases
         raise InputError(
-            f"{name} is neither a folder nor on this machine, and the model hub did not give it "
-            f"({type(error).__name__}): download it elsewhere and give its folder, or use a model "
-            "that installs as a package (lite0 for pictures, minilm for texts)"
+            f"{name} is neither a folder nor a model on this machine, and the model hub did not "
+            f"provide it ({type(error).__name__}): download it elsewhere and give its folder, or "
+            "use a model that installs as a package (lite0 for pictures, minilm for texts)"
         ) from error
 
 
@@ -47,7 +49,7 @@ def _offline() -> bool:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a settings file, empty where it is absent."""
+    """Read a settings file, empty if it does not exist."""
     if not path.exists():
         return {}
     try:
@@ -59,65 +61,55 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def weight_files(folder: Path) -> list[Path]:
     """Return the files that decide what a model computes; refuse a folder without weights."""
-    found = [path for pattern in WEIGHTS for path in folder.rglob(pattern)]
-    if not found:
+    weights = [path for pattern in WEIGHTS for path in folder.rglob(pattern)]
+    if not weights:
         raise InputError(f"{folder} holds no weights (*.safetensors)")
-    return [*found, *folder.rglob("config.json")]
+    return [*weights, *folder.rglob("config.json")]
 
 
 def vision_model(name: str, size: int | None = None) -> tuple[Model, Architecture]:
-    """Return a vision model of transformers and how pictures are prepared for it."""
+    """Return a vision model of transformers and its architecture."""
     folder = find_folder(name, "the image encoder")
-    made = vision_architecture(folder, size)
+    architecture = vision_architecture(folder, size)
 
     def build() -> Any:  # noqa: ANN401
-        return vision_network(folder, made).eval()
+        return vision_network(folder, architecture).eval()
 
     fingerprint = hash_files(
-        weight_files(folder), str(list(made.mean)), str(list(made.std)), str(made.scale),
-        made.preparation.describe(),
+        weight_files(folder), str(list(architecture.mean)), str(list(architecture.std)),
+        str(architecture.scale), architecture.preparation.describe(),
     )  # fmt: skip
-    return _picture_model(name, fingerprint, made, build), made
+    return picture_model(name, fingerprint, architecture, build), architecture
 
 
 def vision_architecture(folder: Path, size: int | None = None) -> Architecture:
-    """Read what a vision model of transformers is made of."""
+    """Return the architecture of a vision model of transformers."""
     settings = read_json(folder / "preprocessor_config.json")
     config = read_json(folder / "config.json")
-    prepared = _preparation(settings, config, size)
+    preparation = _preparation(settings, config, size)
     mean, std = settings.get("image_mean") or MEAN, settings.get("image_std") or STD
     if not settings.get("do_normalize", True):
         mean, std = [0.0] * 3, [1.0] * 3
     return Architecture(
-        network="transformers", height=prepared.height, width=prepared.width, crop=prepared.crop,
-        mean=tuple(mean), std=tuple(std),
+        network="transformers", height=preparation.height, width=preparation.width,
+        crop=preparation.crop, mean=tuple(mean), std=tuple(std),
         scale=settings.get("rescale_factor", 1 / 255) if settings.get("do_rescale", True) else 1.0,
         take=feature_place(config.get("model_type", "")), config=config,
     )  # fmt: skip
 
 
-def vision_network(folder: Path, made: Architecture) -> Any:  # noqa: ANN401
+def vision_network(folder: Path, architecture: Architecture) -> Any:  # noqa: ANN401
     """Load the image part of a transformers model with its weights, as a torch module."""
     need("a transformers model", "encoders", "torch", "transformers")
     from vsgraph.encoders.sources.towers import tower
 
     with quietly():
-        return tower(made, _load_vision(folder, (made.config or {}).get("model_type", "")))
-
-
-def _picture_model(name: str, fingerprint: str, made: Architecture, build: Any) -> Model:  # noqa: ANN401
-    return Model(
-        name=Path(name).name,
-        fingerprint=fingerprint,
-        example=lambda: (np.zeros((2, made.height, made.width, 3), np.uint8),),
-        input_names=("pixels",),
-        output_names=("features",),
-        build=build,
-    )
+        kind = (architecture.config or {}).get("model_type", "")
+        return tower(architecture, _load_vision(folder, kind))
 
 
 def _preparation(settings: dict[str, Any], config: dict[str, Any], size: int | None) -> Preparation:
-    """Read how a model wants its pictures."""
+    """Return how a model wants its pictures prepared."""
     own = settings.get("size") or config.get("image_size") or 224
     own = own if isinstance(own, dict) else {"shortest_edge": own}
     edge = own.get("shortest_edge") or own.get("height") or 224
@@ -135,14 +127,11 @@ def _load_vision(folder: Path, kind: str) -> Any:  # noqa: ANN401
     """Load the image part of a model."""
     import transformers
 
-    at = {"local_files_only": True}
-    if kind in {"clip", "clip_vision_model"}:
-        return transformers.CLIPVisionModelWithProjection.from_pretrained(folder, **at)
-    if kind.startswith("siglip"):
-        name = "Siglip2VisionModel" if kind.startswith("siglip2") else "SiglipVisionModel"
-        return getattr(transformers, name).from_pretrained(folder, **at)
+    loader = vision_class(kind)
+    if loader is not None:
+        return loader.from_pretrained(folder, local_files_only=True)
     try:
-        return transformers.AutoModel.from_pretrained(folder, **at)
+        return transformers.AutoModel.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"{folder} cannot be loaded by transformers: {error}") from error
 
@@ -155,20 +144,20 @@ def timm_network(name: str, *, pretrained: bool = True) -> Any:  # noqa: ANN401
         import timm
     except (ImportError, RuntimeError) as error:
         raise InputError(
-            f"timm does not import here ({error}); it needs a torchvision built for the same "
-            "torch: install both from one place, or use a transformers model"
+            f"timm cannot be imported ({error}); it needs a torchvision built for the same torch: "
+            "install both from one place, or use a transformers model"
         ) from error
     try:
         return timm.create_model(name, pretrained=pretrained, num_classes=0)
     except Exception as error:  # timm and the hub raise many kinds
         raise InputError(
-            f"timm cannot give {name} with weights ({type(error).__name__}: {error}); download it "
+            f"timm cannot load {name} with weights ({type(error).__name__}: {error}); download it "
             "elsewhere and give timm:local-dir:FOLDER"
         ) from error
 
 
 def timm_architecture(name: str, network: Any, size: int | None = None) -> Architecture:  # noqa: ANN401
-    """Return what a network of timm is made of."""
+    """Return the architecture of a network of timm."""
     import timm
 
     data = timm.data.resolve_model_data_config(network)
@@ -182,16 +171,16 @@ def timm_architecture(name: str, network: Any, size: int | None = None) -> Archi
 def timm_model(name: str, size: int | None = None) -> tuple[Model, Architecture]:
     """Return a model of timm, by name or as ``local-dir:FOLDER``."""
     network = timm_network(name).eval()
-    made = timm_architecture(name, network, size)
+    architecture = timm_architecture(name, network, size)
 
     def build() -> Any:  # noqa: ANN401
         from vsgraph.encoders.sources.towers import tower
 
-        return tower(made, network).eval()
+        return tower(architecture, network).eval()
 
     digest = hash_words(
-        name, made.preparation.describe(), list(made.mean), list(made.std),
+        name, architecture.preparation.describe(), list(architecture.mean), list(architecture.std),
         *(f"{key} {hash_words(value.numpy().tobytes())}" for key, value in
           network.state_dict().items()),
     )  # fmt: skip
-    return _picture_model(name, digest, made, build), made
+    return picture_model(name, digest, architecture, build), architecture

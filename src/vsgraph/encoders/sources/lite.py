@@ -6,10 +6,13 @@ The default image encoder: small, offline, Apache-2.0.
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from vsgraph.encoders.runtimes.models import Model, hash_files, need, package_folder
-from vsgraph.encoders.sources.architectures import SIZES, Architecture, lite_architecture
+from vsgraph.encoders.sources.architectures import (
+    SIZES,
+    Architecture,
+    lite_architecture,
+    picture_model,
+)
 from vsgraph.errors import InputError
 
 
@@ -38,13 +41,7 @@ def lite_network(name: str) -> Any:  # noqa: ANN401
 
 def lite_model(name: str, size: int | None = None) -> tuple[Model, Architecture]:
     """Return EfficientNet-Lite0, 1 or 2 as the runtimes see it."""
-    made = lite_architecture(name, size)
-    model = Model(
-        name=name,
-        fingerprint=hash_files([lite_weights(name)], name, str(made.height)),
-        example=lambda: (np.zeros((2, made.height, made.width, 3), np.uint8),),
-        input_names=("pixels",),
-        output_names=("features",),
-        build=lambda: lite_network(name).eval(),
-    )
-    return model, made
+    architecture = lite_architecture(name, size)
+    fingerprint = hash_files([lite_weights(name)], name, str(architecture.height))
+    model = picture_model(name, fingerprint, architecture, lambda: lite_network(name).eval())
+    return model, architecture

@@ -23,7 +23,7 @@ STEM, HEAD = 32, 1280
 
 
 class SameConv(nn.Conv2d):
-    """A convolution that pads so that the size shrinks by its stride alone, more at the far end."""
+    """A convolution padded as TensorFlow does: the output size depends on the stride alone."""
 
     def forward(self, maps: Tensor) -> Tensor:
         """Pad and convolve."""
@@ -40,7 +40,7 @@ def _norm(channels: int) -> nn.BatchNorm2d:
 
 
 class Block(nn.Module):
-    """Widen, filter each channel, narrow; added to what came in where the shape allows."""
+    """Widen, filter each channel, narrow; the input is added if the shape allows."""
 
     def __init__(self, inside: int, outside: int, kernel: int, stride: int, widen: int) -> None:
         super().__init__()
@@ -57,12 +57,12 @@ class Block(nn.Module):
 
     def forward(self, maps: Tensor) -> Tensor:
         """Return the next maps."""
-        found = maps
+        wide = maps
         if self._widens:
-            found = functional.relu6(self._bn0(self._expand_conv(found)))
-        found = functional.relu6(self._bn1(self._depthwise_conv(found)))
-        found = self._bn2(self._project_conv(found))
-        return found + maps if self._adds else found
+            wide = functional.relu6(self._bn0(self._expand_conv(maps)))
+        filtered = functional.relu6(self._bn1(self._depthwise_conv(wide)))
+        narrow = self._bn2(self._project_conv(filtered))
+        return narrow + maps if self._adds else narrow
 
 
 class Lite(nn.Module):
@@ -94,13 +94,13 @@ class Lite(nn.Module):
 
 
 def _rounded(channels: float) -> int:
-    """Return a number of channels that is a multiple of 8, at most a tenth smaller."""
+    """Round channels to a multiple of 8, at most a tenth smaller."""
     whole = max(8, int(channels + 4) // 8 * 8)
     return whole + 8 if whole < 0.9 * channels else whole
 
 
 def build(width: float, depth: float, state: dict[str, Any]) -> Lite:
-    """Return the network with published weights, those of its classifier left out."""
+    """Return the network with published weights, without its classifier."""
     network = Lite(width, depth)
     network.load_state_dict({k: v for k, v in state.items() if not k.startswith("_fc.")})
     return network

@@ -1,4 +1,4 @@
-"""Text vectors without a model: counted words on their main axes."""
+"""Text vectors without a pretrained model: word counts on their main axes."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -12,10 +12,10 @@ from vsgraph.meanings.words import TfidfEncoder
 
 
 class Lsa:
-    """Latent semantic analysis: the fallback where no text model is installed.
+    """Latent semantic analysis: text vectors without a pretrained model.
 
-    Knows no language: words mean what they occur with in this very crawl. Give it the label
-    descriptions too, so that their words are known.
+    Words are alike if they occur together in this crawl. Pass the label descriptions too, so that
+    their words are known.
 
     Examples
     --------
@@ -45,17 +45,17 @@ class Lsa:
         texts : iterable of str
             The texts of the crawl, and the label descriptions.
         n_dims : int
-            Length of a vector, at most; fewer where texts or words are few.
+            Length of a vector at most; shorter if there are few texts or words.
         """
-        listed = list(texts)
-        size = min(n_dims, len(listed) - 1, len(TfidfEncoder.fit(listed).columns) - 1)
+        corpus = list(texts)
+        size = min(n_dims, len(corpus) - 1, len(TfidfEncoder.fit(corpus).columns) - 1)
         if size < 1:
-            raise InputError(f"{len(listed)} texts are too few to learn from")
+            raise InputError(f"{len(corpus)} texts are too few to learn from")
         digest = hashlib.sha256(f"lsa {size}".encode())
-        for text in listed:
+        for text in corpus:
             digest.update(text.encode() + b"\0")
-        return cls(TfidfEncoder.fit(listed, n_dims=size), digest.hexdigest())
+        return cls(TfidfEncoder.fit(corpus, n_dims=size), digest.hexdigest())
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return unit vectors; zeros where no word is known."""
+        """Return vectors of unit length, zeros for a text without known words."""
         return np.asarray(self._words.encode(texts), np.float32)

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vsgraph.encoders.sources.architectures import SIZES, Architecture
+from vsgraph.encoders.sources.architectures import SIZES, Architecture, vision_class
 from vsgraph.encoders.sources.lite_network import Lite
 from vsgraph.encoders.sources.towers import tower
 
@@ -33,7 +33,7 @@ class Scored(nn.Module):
         self.several = several
 
     def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
-        """Return features, and a probability a class: each by itself, or of all together."""
+        """Return features, and probabilities: each class by itself, or all together."""
         features, logits = self.network(pixels)
         return features, logits.sigmoid() if self.several else logits.softmax(1)
 
@@ -55,22 +55,19 @@ def _transformers_network(config: dict[str, Any]) -> Any:  # noqa: ANN401
     import transformers
 
     kind = config.pop("model_type")
-    made = transformers.AutoConfig.for_model(kind, **config)
-    if kind in {"clip", "clip_vision_model"}:
-        seen = made.vision_config if kind == "clip" else made
-        return transformers.CLIPVisionModelWithProjection(seen)
-    if kind.startswith("siglip"):
-        name = "Siglip2VisionModel" if kind.startswith("siglip2") else "SiglipVisionModel"
-        return getattr(transformers, name)(getattr(made, "vision_config", made))
-    return transformers.AutoModel.from_config(made)
+    whole = transformers.AutoConfig.for_model(kind, **config)
+    network = vision_class(kind)
+    if network is not None:
+        return network(getattr(whole, "vision_config", whole))
+    return transformers.AutoModel.from_config(whole)
 
 
 def n_features(body: nn.Module, architecture: Architecture) -> int:
-    """Return how many features a network gives."""
+    """Return the number of features of a network."""
     blank = torch.zeros((1, architecture.height, architecture.width, 3), dtype=torch.uint8)
     before = body.training
     body.eval()
     with torch.inference_mode():
-        found = body(blank)
+        features = body(blank)
     body.train(before)
-    return int(found.shape[1])
+    return int(features.shape[1])

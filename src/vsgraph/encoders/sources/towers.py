@@ -1,4 +1,4 @@
-"""Networks of model hubs behind one face, in torch; imported only where torch is needed."""
+"""Networks of model hubs with one interface, in torch; imported only where torch is needed."""
 
 from typing import Any
 
@@ -30,19 +30,20 @@ class ImageTower(nn.Module):
         values = (values - self.mean) / self.std
         if self.take == "tensor":
             return self.network(values)
-        found: Any = self.network(pixel_values=values)
+        output: Any = self.network(pixel_values=values)
         if self.take == "first token":
-            return found.last_hidden_state[:, 0]
-        return found[self.take].flatten(1)
+            return output.last_hidden_state[:, 0]
+        return output[self.take].flatten(1)
 
 
-def tower(made: Architecture, network: nn.Module) -> ImageTower:
-    """Put a hub's network behind the one face."""
-    return ImageTower(network, list(made.mean), list(made.std), made.scale, made.take)
+def tower(architecture: Architecture, network: nn.Module) -> ImageTower:
+    """Wrap a hub's network."""
+    mean, std = list(architecture.mean), list(architecture.std)
+    return ImageTower(network, mean, std, architecture.scale, architecture.take)
 
 
 class TextTower(nn.Module):
-    """Token numbers and mask (n, length) in, one vector a text out, not yet of unit length."""
+    """Token ids and mask (n, length) in, one vector per text out, not yet of unit length."""
 
     def __init__(self, network: nn.Module, pooling: str, dense: list[nn.Module]) -> None:
         super().__init__()
@@ -52,21 +53,21 @@ class TextTower(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Run and pool."""
-        found: Any = self.network(input_ids=ids, attention_mask=mask)
+        output: Any = self.network(input_ids=ids, attention_mask=mask)
         if self.pooling in {"text_embeds", "pooler_output"}:
-            return self.dense(found[self.pooling])
-        return self.dense(self._pool(found.last_hidden_state, mask))
+            return self.dense(output[self.pooling])
+        return self.dense(self._pool(output.last_hidden_state, mask))
 
     def _pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
         if self.pooling == "cls":
             return hidden[:, 0]
-        there = mask[..., None].to(hidden.dtype)
+        is_token = mask[..., None].to(hidden.dtype)  # (n, length, 1)
         if self.pooling == "max":
-            return (hidden * there + (there - 1) * 1e9).amax(1)
+            return (hidden * is_token + (is_token - 1) * 1e9).amax(1)
         if self.pooling == "lasttoken":
             last = (mask.sum(1) - 1)[:, None, None].expand(-1, 1, hidden.shape[2])
             return hidden.gather(1, last)[:, 0]
-        return (hidden * there).sum(1) / there.sum(1)
+        return (hidden * is_token).sum(1) / is_token.sum(1)
 
 
 def dense_layer(weight: Tensor, bias: Tensor | None, activation: str) -> nn.Module:

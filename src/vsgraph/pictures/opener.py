@@ -1,0 +1,193 @@
+"""The one way to open a picture file.
+
+Only the formats in `FORMATS` are tried, none of which can start a program, and the size in the
+header is checked before any pixel is decoded. Pillow's warnings about odd files are not caught
+here, because catching them is not safe in threads: callers do it once, with :func:`quiet_pillow`.
+"""
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+Reason = Literal[
+    "picture missing or empty",
+    "not a picture",
+    "picture too large",
+    "picture too small",
+    "picture broken",
+]
+
+MISSING: Reason = "picture missing or empty"
+MOST_PIXELS = 89_478_485  # 256 MB of RGB
+FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF", "PPM")
+SUFFIXES = {"JPEG": ".jpg", "MPO": ".jpg", "TIFF": ".tif"}  # MPO: several pictures in one JPEG
+WEB_PAGE = (b"<!doctype html", b"<html", b"<head", b"<?xml", b"<svg")
+
+
+class PictureError(Exception):
+    """A picture that cannot be used: the reason, by which such pictures are counted, and a detail.
+
+    >>> print(PictureError("picture too large", "65000 x 65000 pixels"))
+    picture too large: 65000 x 65000 pixels
+    """
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason: str = reason
+        self.detail = detail
+
+
+class Header(NamedTuple):
+    """What the header of a picture file says."""
+
+    suffix: str
+    width: int
+    height: int
+
+
+def open_picture(source: bytes | IO[bytes]) -> Image.Image:
+    """Open a picture without decoding its pixels.
+
+    Parameters
+    ----------
+    source : bytes or binary file
+        The file's bytes, or the file itself, open at its start.
+
+    Returns
+    -------
+    image : PIL.Image.Image
+        Its pixels are decoded when they are first used.
+
+    Raises
+    ------
+    PictureError
+        It is missing, not a picture, too large, or broken.
+    """
+    file = io.BytesIO(source) if isinstance(source, bytes) else source
+    head = file.read(512)
+    if not head:
+        raise PictureError(MISSING)
+    with picture_errors():
+        image = _first_that_fits(file, head)
+    check_size(*image.size)
+    return image
+
+
+def _first_that_fits(file: IO[bytes], head: bytes) -> Image.Image:
+    """Open a file as the first format that recognizes it."""
+    Image.init()
+    for name in FORMATS:
+        factory, accepts = Image.OPEN.get(name, (None, None))
+        if factory is None or (accepts is not None and accepts(head[:16]) is not True):
+            continue
+        file.seek(0)
+        try:
+            return factory(file, "")
+        except SyntaxError:  # how Pillow says that it is another format
+            continue
+    is_page = head.lstrip().lower().startswith(WEB_PAGE)
+    raise PictureError("not a picture", "a web page or drawing in text" if is_page else "")
+
+
+def check_size(width: int, height: int) -> None:
+    """Refuse a picture whose pixels would fill the memory."""
+    if height * width > MOST_PIXELS:
+        raise PictureError("picture too large", f"{width} x {height} pixels")
+
+
+@contextmanager
+def picture_errors() -> Iterator[None]:
+    """Turn whatever decoders raise on damaged files into a PictureError."""
+    try:
+        yield
+    except PictureError:
+        raise
+    except Exception as error:
+        raise PictureError("picture broken", f"{type(error).__name__}: {error}"[:200]) from error
+
+
+@contextmanager
+def quiet_pillow() -> Iterator[None]:
+    """Hide Pillow's warnings about odd files."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        yield
+
+
+def read_header(source: Path | bytes) -> Header:
+    """Return what the header of a picture file says; PictureError if it cannot be read.
+
+    >>> file = io.BytesIO()
+    >>> Image.new("RGB", (4, 3)).save(file, "PNG")
+    >>> read_header(file.getvalue())
+    Header(suffix='.png', width=4, height=3)
+    """
+    if isinstance(source, Path):
+        try:
+            with source.open("rb") as file:
+                return _header(open_picture(file))
+        except (OSError, ValueError) as error:
+            raise PictureError(MISSING) from error
+    return _header(open_picture(source))
+
+
+def _header(image: Image.Image) -> Header:
+    """Return suffix and size of an open picture."""
+    kind = str(image.format)
+    return Header(SUFFIXES.get(kind, f".{kind.lower()}"), *image.size)
+
+
+def small_jpeg(data: bytes, *, side: int, quality: int) -> bytes:
+    """Return a picture as a small JPEG, empty if it cannot be read.
+
+    The first frame of an animation, upright, on white where it is transparent.
+
+    >>> small_jpeg(b"<html>", side=128, quality=80)
+    b''
+    """
+    buffer = io.BytesIO()
+    try:
+        with picture_errors():
+            image = upright_rgb(open_picture(data), (2 * side, 2 * side))
+            image.thumbnail((side, side), reducing_gap=2.0)
+            image.save(buffer, "JPEG", quality=quality, optimize=True)
+    except PictureError:
+        return b""
+    return buffer.getvalue()
+
+
+def upright_rgb(image: Image.Image, least: tuple[int, int]) -> Image.Image:
+    """Decode a picture: upright, 8-bit RGB; a JPEG at the smallest scale that covers a size."""
+    if image.format == "JPEG":
+        image.draft(None, least)
+    image.load()
+    upright = ImageOps.exif_transpose(image)
+    return _as_rgb(image if upright is None else upright)
+
+
+def _as_rgb(image: Image.Image) -> Image.Image:
+    """Return the colors as 8-bit RGB, on white where transparent."""
+    if image.mode.startswith(("I", "F")):
+        return Image.fromarray(_eight_bits(np.asarray(image))).convert("RGB")
+    if image.mode in {"RGBA", "LA", "PA", "La", "RGBa"} or "transparency" in image.info:
+        whole = image.convert("RGBA")
+        white = Image.new("RGBA", whole.size, (255, 255, 255, 255))
+        return Image.alpha_composite(white, whole).convert("RGB")
+    return image.convert("RGB")
+
+
+def _eight_bits(levels: NDArray[Any]) -> NDArray[np.uint8]:
+    """Scale 16-bit or float levels to 0..255."""
+    if levels.dtype.kind in "iu":
+        return np.clip(levels // 256, 0, 255).astype(np.uint8)
+    finite = np.nan_to_num(levels.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    top = finite.max()
+    scale = 255 / top if top > 255 or 0 < top <= 1 else 1
+    return np.clip(finite * scale, 0, 255).astype(np.uint8)
