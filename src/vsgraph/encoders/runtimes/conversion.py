@@ -19,6 +19,7 @@ from vsgraph.encoders.runtimes.models import Arrays, Model, cache_folder, need
 from vsgraph.errors import InputError, VSGraphError
 
 AGREE = 0.9999
+EXACT = {"INFERENCE_PRECISION_HINT": "f32"}  # some processors would compute in bf16
 VERSION = "1"  # raised when the same weights would be converted differently
 
 
@@ -113,7 +114,7 @@ def _to_openvino(model: Model, path: Path) -> None:
         inputs = _other_inputs(model)
         outputs = module(*(torch.from_numpy(array) for array in inputs))
     expected = (outputs[0] if isinstance(outputs, tuple) else outputs).numpy()
-    result = ov.Core().compile_model(network, "CPU")(list(inputs))[0]
+    result = ov.Core().compile_model(network, "CPU", EXACT)(list(inputs))[0]
     if _mean_cosine(expected, result) < AGREE:
         raise ConversionError(f"{model.name} computes something else in OpenVINO than in torch")
 
@@ -207,7 +208,9 @@ def _quantize(path: Path, samples: Sequence[Arrays], folder: Path) -> None:
 def _agreement(path: Path, small: Path, samples: Sequence[Arrays]) -> float:
     """Return the mean cosine of the first output's rows of two forms of a model."""
     core = import_openvino().Core()
-    whole, reduced = (core.compile_model(core.read_model(file), "CPU") for file in (path, small))
+    whole, reduced = (
+        core.compile_model(core.read_model(file), "CPU", EXACT) for file in (path, small)
+    )
     expected = np.concatenate([whole(list(sample))[0] for sample in samples])
     return _mean_cosine(expected, np.concatenate([reduced(list(sample))[0] for sample in samples]))
 
