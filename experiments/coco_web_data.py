@@ -69,7 +69,7 @@ def read_coco_web(folder: Path, *, every: int = 1) -> CocoWeb:
     def matrix(key: str) -> NDArray[np.bool_]:
         table = np.zeros((len(rows), len(classes)), bool)
         for i, row in enumerate(rows):
-            table[i, [number[name] for name in row[key] if name in number]] = True
+            table[i, [number[name] for name in row.get(key, ()) if name in number]] = True
         return table
 
     web_labels, truth = np.array([number[row["web_label"]] for row in rows]), matrix("truth")
