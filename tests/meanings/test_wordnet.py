@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from vsgraph.errors import InputError
 from vsgraph.meanings import wordnet as module
 from vsgraph.meanings.wordnet import DOG, FILES, Synset, WordNet
-from vsgraph.meanings.words import STOP_WORDS, TfidfEncoder, clean_text, tfidf
+from vsgraph.meanings.words import STOP_WORDS, TfidfEncoder, clean_text
 
 DATA = (
     "  1 This line of the licence is no entry.\n"
@@ -290,7 +290,9 @@ def test_the_stop_words_are_function_words():
 
 
 def test_vectors_have_length_one_or_are_zero_where_no_word_is_known():
-    images, labels = tfidf(["a dog on the beach", "", "dogs"], ["dog: a pet", "beach: sand"])
+    texts, meanings = ["a dog on the beach", "", "dogs"], ["dog: a pet", "beach: sand"]
+    encoder = TfidfEncoder.fit([*texts, *meanings])
+    images, labels = encoder.encode(texts), encoder.encode(meanings)
     lengths = np.sqrt(images.multiply(images).sum(axis=1))
     np.testing.assert_allclose(lengths, [1, 0, 1], rtol=1e-6)
     assert images.dtype == np.float32

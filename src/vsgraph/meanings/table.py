@@ -1,4 +1,4 @@
-"""The meanings of classes as a table that people edit: one row a sense, the chosen ones marked."""
+"""The meanings of classes as a table to edit: one row per sense, the chosen ones marked."""
 
 import csv
 import dataclasses
@@ -22,7 +22,7 @@ def write_meanings(
 ) -> None:
     """Write meanings as CSV, in the order given: class, chosen, doubt, wnid, match, description.
 
-    Beside a chosen sense, `doubt` says why it may be another one; it is for people and is not read.
+    Beside a chosen sense, `doubt` says why another one may be right. The column is not read again.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -44,16 +44,16 @@ def write_meanings(
 
 
 def refuse_table(path: Path, *, overwrite: bool) -> None:
-    """Refuse the name of a table that is there already."""
+    """Refuse to replace a table, unless `overwrite` is set."""
     if path.exists() and not overwrite:
         raise InputError(
-            f"{path} exists already and may have been edited; choose another name, or say "
-            "overwrite (--overwrite)"
+            f"{path} exists already and may have been edited; choose another name, or pass "
+            "overwrite=True (--overwrite)"
         )
 
 
 def by_class(meanings: Sequence[Meaning]) -> dict[str, list[Meaning]]:
-    """Return the senses of each class, classes in the order in which they come."""
+    """Return the senses of each class, classes in the order of their first sense."""
     senses: dict[str, list[Meaning]] = {}
     for meaning in meanings:
         senses.setdefault(meaning.class_name, []).append(meaning)
@@ -78,18 +78,18 @@ def read_meanings(
     Parameters
     ----------
     path : path
-        CSV in UTF-8 with the columns class, and description or wnid or both; others may be there.
-        Without a column `chosen` every row counts. A row without a description has WordNet's. Rows
-        of one class that are chosen together are joined.
+        CSV in UTF-8 with the columns class, and description or wnid or both; others are ignored.
+        Without a column `chosen` every row counts. A row without a description gets WordNet's. If
+        several rows of a class are chosen, their descriptions are joined.
     class_names : sequence of str, optional
         The classes, each of which must have a chosen row; those of the table if not given.
     wordnet : WordNet, optional
-        Found by :meth:`WordNet.open` if not given; opened only if the table has ids.
+        Opened by :meth:`WordNet.open` if not given, and only if the table has ids.
 
     Returns
     -------
     meanings : list of Meaning
-        One a class, in the order of `class_names`.
+        One per class, in the order of `class_names`.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def read_meanings(
 
 @dataclasses.dataclass(frozen=True)
 class _Row:
-    """A line of the table, as written; without a column for the mark it is 'yes'."""
+    """A line of the table as written; `mark` is 'yes' if there is no column `chosen`."""
 
     path: Path
     line: int
@@ -135,7 +135,7 @@ class _Row:
 
 
 def _read_rows(path: Path) -> Iterator[_Row]:
-    """Yield the lines that hold anything."""
+    """Yield the lines that are not empty."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             table = csv.DictReader(file, restval="", strict=True)
@@ -143,13 +143,13 @@ def _read_rows(path: Path) -> Iterator[_Row]:
             if "class" not in columns or not {"wnid", "description"} & set(columns):
                 raise InputError(
                     f"{path}, line 1: the columns must be class, and description or wnid, with "
-                    f"commas between; found {', '.join(map(str, columns)) or 'nothing':.80}"
+                    f"commas between them; found {', '.join(map(str, columns)) or 'nothing':.80}"
                 )
             for fields in table:
                 if None in fields:
                     raise InputError(
-                        f"{path}, line {table.line_num}: more fields than columns; put a text that "
-                        "holds commas in double quotes"
+                        f"{path}, line {table.line_num}: more fields than columns; put texts with "
+                        "commas in double quotes"
                     )
                 values = {name: (fields[key] or "").strip() for name, key in columns.items()}
                 if any(values.values()):
@@ -162,11 +162,11 @@ def _read_rows(path: Path) -> Iterator[_Row]:
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not in UTF-8; save it as 'CSV UTF-8'") from error
     except csv.Error as error:
-        raise InputError(f"{path} is not a whole CSV table: {error}") from error
+        raise InputError(f"{path} is not a complete CSV table: {error}") from error
 
 
 def _complete(row: _Row, wordnet: WordNet | None) -> Meaning:
-    """Check a line and add WordNet's description where there is none."""
+    """Check a line and add WordNet's description if it has none."""
     if row.mark not in MARKS:
         raise row.error(f"chosen must be 'yes' or empty, got {row.mark!r:.40}")
     if not (row.wnid or row.description):
@@ -182,19 +182,19 @@ def _complete(row: _Row, wordnet: WordNet | None) -> Meaning:
 
 
 def _refuse_other_sense(row: _Row, wordnet: WordNet) -> None:
-    """Refuse an id that was changed while WordNet's description of the former one still stands."""
+    """Refuse an id that was changed while the description is still that of the former id."""
     if not row.description or row.description == wordnet.describe(row.wnid):
         return
     for sense in candidate_senses(row.class_name, wordnet):
         if sense.wnid is not None and sense.description == row.description:
             raise row.error(
-                f"the description is that of {sense.wnid}, not of {row.wnid}; empty the one that "
-                "is not meant"
+                f"the description is that of {sense.wnid}, not of {row.wnid}; remove the one that "
+                "is wrong"
             )
 
 
 def _nothing_chosen(path: Path, name: str, rows: Sequence[_Row]) -> InputError:
-    """Say that a class has no meaning, and where to choose one."""
+    """Return the error for a class without a chosen meaning."""
     for row in rows:
         if row.class_name == name:
             return row.error(
@@ -204,7 +204,7 @@ def _nothing_chosen(path: Path, name: str, rows: Sequence[_Row]) -> InputError:
 
 
 def _join(name: str, meanings: Sequence[Meaning]) -> Meaning:
-    """Return the one meaning of a class; of several, their descriptions one after the other."""
+    """Return the one meaning of a class; several descriptions are joined."""
     together = ". ".join(dict.fromkeys(meaning.description for meaning in meanings))
     wnid = meanings[0].wnid if len(meanings) == 1 else None
     return Meaning(name, wnid, together, chosen=True)
