@@ -57,9 +57,7 @@ def embed_images(
     embedding : Embedding
         Vectors of shape (n_images, n_dims), one row per image.
     """
-    widths = {"vectors": encoder.n_dims}
-    if encoder.n_classes:
-        widths["probs"] = encoder.n_classes
+    widths = {"vectors": encoder.n_dims, "probs": encoder.n_classes}
     store = VectorStore(
         Path(folder), name=encoder.name, fingerprint=encoder.fingerprint, widths=widths,
         dtype=dtype, overwrite=overwrite,

@@ -37,33 +37,13 @@ Encoder = Callable[[list[str]], Any]
 
 @dataclasses.dataclass(frozen=True)
 class Meaning:
-    """One sense that a class may have.
-
-    Attributes
-    ----------
-    class_name : str
-        The class.
-    wnid : str or None
-        WordNet's id; None for a description in other words.
-    description : str
-        The text that the vector of the class is made from.
-    match : float or None
-        Share of the texts of the class that are nearest to this sense; None if there was nothing
-        to compare.
-    chosen : bool
-        Whether it is the sense to use.
-
-    Examples
-    --------
-    >>> Meaning("crane", None, "a large wading bird", chosen=True).match is None
-    True
-    """
+    """One sense that a class may have."""
 
     class_name: str
-    wnid: str | None
-    description: str
-    match: float | None = None
-    chosen: bool = False
+    wnid: str | None  # WordNet's id; None for a description in other words
+    description: str  # the vector of the class is made from it
+    match: float | None = None  # share of the class's texts nearest to it; None if not compared
+    chosen: bool = False  # whether it is the sense to use
 
 
 def candidate_senses(label: str, wordnet: WordNet) -> list[Meaning]:

@@ -38,8 +38,11 @@ def write_meanings(
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
-    senses = by_class(meanings)
-    table.writerows(_fields(meaning, doubt(senses[meaning.class_name])) for meaning in meanings)
+    doubts = {name: doubt(senses) for name, senses in by_class(meanings).items()}
+    for meaning in meanings:
+        marks = ("yes", doubts[meaning.class_name]) if meaning.chosen else ("", "")
+        match = "" if meaning.match is None else f"{meaning.match:.3f}"
+        table.writerow((meaning.class_name, *marks, meaning.wnid, match, meaning.description))
     write_whole(path, text.getvalue())
 
 
@@ -58,13 +61,6 @@ def by_class(meanings: Sequence[Meaning]) -> dict[str, list[Meaning]]:
     for meaning in meanings:
         senses.setdefault(meaning.class_name, []).append(meaning)
     return senses
-
-
-def _fields(meaning: Meaning, why: str) -> tuple[str, ...]:
-    chosen, match = "yes" if meaning.chosen else "", meaning.match
-    share = "" if match is None else f"{match:.3f}"
-    reason = why if meaning.chosen else ""
-    return meaning.class_name, chosen, reason, meaning.wnid or "", share, meaning.description
 
 
 def read_meanings(
@@ -113,10 +109,7 @@ def read_meanings(
         meaning = _complete(row, wordnet)
         if meaning.chosen:
             chosen[row.class_name].append(meaning)
-    for name, meanings in chosen.items():
-        if not meanings:
-            raise _nothing_chosen(path, name, rows)
-    return [_join(stripped[name], meanings) for name, meanings in chosen.items()]
+    return [_join(path, stripped[name], chosen[name], rows) for name in chosen]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,18 +186,13 @@ def _refuse_other_sense(row: _Row, wordnet: WordNet) -> None:
             )
 
 
-def _nothing_chosen(path: Path, name: str, rows: Sequence[_Row]) -> InputError:
-    """Return the error for a class without a chosen meaning."""
-    for row in rows:
-        if row.class_name == name:
-            return row.error(
-                f"no meaning is chosen for {name!r:.60}; write 'yes' in one of its rows"
-            )
-    return InputError(f"{path}: no row for the class {name!r:.60}; add one with a description")
-
-
-def _join(name: str, meanings: Sequence[Meaning]) -> Meaning:
-    """Return the one meaning of a class; several descriptions are joined."""
+def _join(path: Path, name: str, meanings: Sequence[Meaning], rows: Sequence[_Row]) -> Meaning:
+    """Return the one meaning of a class, several descriptions joined; refuse a class without."""
+    if not meanings:
+        row = next((row for row in rows if row.class_name == name.strip()), None)
+        if row is None:
+            raise InputError(f"{path}: no row for the class {name!r:.60}; add one")
+        raise row.error(f"no meaning is chosen for {name!r:.60}; write 'yes' in one of its rows")
     together = ". ".join(dict.fromkeys(meaning.description for meaning in meanings))
     wnid = meanings[0].wnid if len(meanings) == 1 else None
     return Meaning(name, wnid, together, chosen=True)

@@ -43,5 +43,5 @@ def lite_model(name: str, size: int | None = None) -> tuple[Model, Architecture]
     """Return EfficientNet-Lite0, 1 or 2 as the runtimes see it."""
     architecture = lite_architecture(name, size)
     fingerprint = hash_files([lite_weights(name)], name, str(architecture.height))
-    model = picture_model(name, fingerprint, architecture, lambda: lite_network(name).eval())
+    model = picture_model(name, fingerprint, architecture, lambda: lite_network(name))
     return model, architecture
