@@ -1,4 +1,4 @@
-"""What is wrong in a crawl: counted by kind, the first cases shown, all of them kept in a file."""
+"""Problems in a crawl: counted by kind, the first cases shown, all of them kept in a file."""
 
 import tempfile
 import weakref

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from vsgraph.common.blocks import n_threads
 from vsgraph.common.progress import bar
-from vsgraph.encoders.batch_files import Batch
 from vsgraph.encoders.store import NOTHING, VectorStore
-from vsgraph.encoders.vectors import Embedding, Problem
+from vsgraph.encoders.vectors import Batch, Embedding, Problem
 
 Span = tuple[int, int]
 NO_VALUES = np.zeros((0, 1), np.float32)
@@ -30,7 +29,7 @@ class Loaded(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What is encoded, and how."""
+    """The contents to encode, and how to load and encode them."""
 
     title: str  # of the progress bar
     unit: str

@@ -25,8 +25,16 @@ from numpy.typing import NDArray
 from vsgraph.common.checks import check_one_of
 from vsgraph.common.files import RECORD, lock, refuse_file
 from vsgraph.common.room import check_disk
-from vsgraph.encoders.batch_files import Batch, load_batch
-from vsgraph.encoders.vectors import FORMAT, KEY, PROBLEMS, Embedding, Problem, file_checksum
+from vsgraph.encoders.vectors import (
+    FORMAT,
+    KEY,
+    PROBLEMS,
+    Batch,
+    Embedding,
+    Problem,
+    file_checksum,
+    load_batch,
+)
 from vsgraph.errors import InputError
 
 NOTHING = bytes(KEY)  # the key of a row without content

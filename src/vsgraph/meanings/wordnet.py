@@ -253,15 +253,7 @@ def _parse(entry: str) -> Synset:
     fields, _, gloss = entry.partition(" | ")
     words = fields.split()
     links = _links(entry)
-
-    def near(kind: str) -> tuple[str, ...]:
-        return tuple(other for k, other in links if k == kind)
-
-    return Synset(
-        wnid=f"n{words[0]}",
-        lemmas=tuple(word.replace("_", " ") for word in words[4 : 4 + 2 * int(words[3], 16) : 2]),
-        definition=gloss.strip().split('; "')[0],
-        hyponyms=near(HYPONYM),
-        member_holonyms=near(MEMBER_HOLONYM),
-        hypernyms=near(HYPERNYM),
-    )
+    kinds = (HYPONYM, MEMBER_HOLONYM, HYPERNYM)
+    near = [tuple(other for kind, other in links if kind == wanted) for wanted in kinds]
+    lemmas = tuple(word.replace("_", " ") for word in words[4 : 4 + 2 * int(words[3], 16) : 2])
+    return Synset(f"n{words[0]}", lemmas, gloss.strip().split('; "')[0], *near)
