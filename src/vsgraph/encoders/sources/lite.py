@@ -33,10 +33,12 @@ def lite_network(name: str) -> Any:  # noqa: ANN401
     need("EfficientNet-Lite", "encoders", "torch")
     import torch
 
-    from vsgraph.encoders.sources.lite_network import build
+    from vsgraph.encoders.sources.lite_network import Lite
 
     state = torch.load(lite_weights(name), weights_only=True, map_location="cpu")
-    return build(*SIZES[name][:2], state)
+    network = Lite(*SIZES[name][:2])
+    network.load_state_dict({k: v for k, v in state.items() if not k.startswith("_fc.")})
+    return network
 
 
 def lite_model(name: str, size: int | None = None) -> tuple[Model, Architecture]:
