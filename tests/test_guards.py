@@ -113,7 +113,7 @@ def test_the_base_install_is_light():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {re.split(r"[<>=\[ ]", spec)[0] for spec in project["dependencies"]}
     assert names == {
-        "numpy", "scipy", "click", "tqdm", "threadpoolctl", "pyarrow", "pillow", "wn",
+        "numpy", "scipy", "click", "tqdm", "threadpoolctl", "pyarrow", "pillow",
         "snowballstemmer", "jinja2",
     }  # fmt: skip
 

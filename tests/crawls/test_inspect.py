@@ -94,7 +94,7 @@ def test_columns_are_told_on_the_command_line(tmp_path):
     result = CliRunner().invoke(main, [*arguments, "--label-separator", ";"])
 
     assert result.exit_code == 0, result.output
-    assert "2 classes (several labels an image)" in result.output
+    assert "2 classes (several labels per image)" in result.output
     wrong = CliRunner().invoke(main, ["inspect", str(table), "--column", "where"])
     assert "--column needs ROLE=NAME" in wrong.output
 

@@ -65,7 +65,7 @@ def test_what_does_not_belong_into_a_folder_is_counted(tmp_path):
         "link that leads out of the folder": 1,
         "link to a folder, or to nothing": 2,
         "file name not in UTF-8": 1,
-        "side file that is no JSON object": 1,
+        "side file that is not a JSON object": 1,
         "text not in UTF-8": 1,
     }
 
@@ -135,10 +135,10 @@ def test_hostile_members_of_a_shard_are_left_out_and_counted(tmp_path):
     assert images(crawl) == ["s.tar/a.jpg", "s.tar/e.jpg"]
     assert crawl.problems.counts == {
         "shard member with an unsafe path": 2,
-        "shard member that is no file": 1,
+        "shard member that is not a file": 1,
         "sample without an image": 1,
         "no label": 1,
-        "side file that is no JSON object": 1,
+        "side file that is not a JSON object": 1,
     }
 
 
@@ -167,6 +167,14 @@ def test_keys_of_a_samples_json_can_be_told_and_labels_split(tmp_path):
     assert crawl.web_labels.toarray().tolist() == [[True, True]]
     assert crawl.truth.toarray().tolist() == [[True, False]]
     assert (crawl.texts(), crawl.sources.tolist()) == (["blue"], ["flickr"])
+
+
+def test_a_list_of_labels_in_a_samples_json_is_read(tmp_path):
+    sample = json.dumps({"label": ["sea", "sky"]}).encode()
+    path = write_tar(tmp_path / "s.tar", {"a.jpg": b"x", "a.json": sample})
+
+    assert read_crawl(path, label_separator=",").web_labels.toarray().tolist() == [[True, True]]
+    assert read_crawl(path).class_names == ("sea sky",)
 
 
 def test_a_sample_that_says_nothing_of_its_truth_is_unknown(tmp_path):
@@ -240,7 +248,7 @@ def test_webvision_is_read_with_the_papers_choice_of_text(tmp_path, meta, folder
     assert crawl.texts() == ["first a wading bird", "second row", "", "Grus bird marsh"]
     assert crawl.sources.tolist() == ["google"] * 3 + ["flickr"]
     assert crawl.problems.counts == {
-        "metadata that is not there": 1,
+        "metadata missing": 1,
         "image without its metadata": 1,
         "broken line": 1,
     }
@@ -254,7 +262,7 @@ def test_a_list_of_wnids_makes_google_500_of_webvision(tmp_path):
 
     assert crawl.class_names == ("n02012849",)
     assert images(crawl) == ["google/q0001/a.jpg", "google/q0001/b.jpg"]
-    with pytest.raises(InputError, match=r"n09999999 is none of the classes in"):
+    with pytest.raises(InputError, match=r"n09999999 is not a class in"):
         read_crawl(root, classes=put(tmp_path / "x.txt", "n09999999\n"))
 
 
@@ -285,7 +293,7 @@ def test_lists_of_unequal_length_or_missing_are_refused_or_told(tmp_path):
     with pytest.raises(InputError, match=r"train_meta_list_google.txt has 1 lines, the list of"):
         read_crawl(root)
     (root / "info" / "train_meta_list_google.txt").unlink()
-    assert "list of metadata that is not there" in read_crawl(root).problems.counts
+    assert "list of metadata missing" in read_crawl(root).problems.counts
     (root / "info" / "train_filelist_google.txt").unlink()
     (root / "info" / "train_filelist_flickr.txt").unlink()
     with pytest.raises(InputError, match=r"holds no train_filelist of google, flickr"):
@@ -358,7 +366,7 @@ def test_the_test_photos_of_nus_wide_are_those_with_a_true_label(tmp_path):
 def test_nus_wide_files_that_do_not_fit_are_refused_with_their_line(tmp_path):
     root = nus_wide(tmp_path)
     put(root / "NUS_WID_Tags" / "Train_Tags81.txt", "1 0 0\n0 0\n0 1 1\n")
-    with pytest.raises(InputError, match=r"Train_Tags81\.txt, line 2: wanted 3 times 0 or 1"):
+    with pytest.raises(InputError, match=r"Train_Tags81\.txt, line 2: expected 3 lines of"):
         read_crawl(root)
     put(root / "NUS_WID_Tags" / "Train_Tags81.txt", "1 0 0\n")
     with pytest.raises(InputError, match=r"has 1 lines, the list of images 3"):
@@ -367,7 +375,7 @@ def test_nus_wide_files_that_do_not_fit_are_refused_with_their_line(tmp_path):
     with pytest.raises(InputError, match=r"\.\./\.\./etc/passwd leads out of the folder"):
         read_crawl(root)
     (root / "ImageList" / "TrainImagelist.txt").unlink()
-    with pytest.raises(InputError, match=r"TrainImagelist\.txt is not there"):
+    with pytest.raises(InputError, match=r"TrainImagelist\.txt does not exist"):
         read_crawl(root)
 
 
@@ -423,8 +431,8 @@ def test_coco_without_queries_uses_the_names_of_its_classes(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("captions_val2017.json", "{", r"captions_val2017\.json is no JSON"),
-        ("captions_val2017.json", "[]", r"is no COCO file: it has no annotations"),
+        ("captions_val2017.json", "{", r"captions_val2017\.json is not JSON"),
+        ("captions_val2017.json", "[]", r"is not a COCO file: it has no annotations"),
         ("captions_train2017.json", "{}", r"holds captions_.*; give the path of one"),
     ],
 )
@@ -436,11 +444,11 @@ def test_broken_coco_files_are_refused(tmp_path, name, content, message):
 
 def test_broken_queries_are_refused(tmp_path):
     coco(tmp_path)
-    with pytest.raises(InputError, match=r"the query of 'x' is no pattern"):
+    with pytest.raises(InputError, match=r"the query of 'x' is not a regular expression"):
         read_crawl(tmp_path, queries=put(tmp_path / "q.json", '{"x": "("}'))
     with pytest.raises(InputError, match=r"cannot be read as JSON"):
         read_crawl(tmp_path, queries=put(tmp_path / "q.json", "{"))
     (tmp_path / "annotations" / "instances_val2017.json").unlink()
-    with pytest.raises(InputError, match=r"instances_val2017\.json is not there, so give the quer"):
+    with pytest.raises(InputError, match=r"instances_val2017\.json does not exist, so give the"):
         read_crawl(tmp_path)
     assert read_crawl(tmp_path, queries=put(tmp_path / "q.json", '{"x": "orange"}')).truth is None

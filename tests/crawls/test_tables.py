@@ -65,11 +65,11 @@ def test_columns_can_be_told(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("name,label\na,b\n", {}, r"no column for the image; it has name, label: say which"),
-        ("path,kind\na.jpg,b\n", {}, r"no column for the label; say which"),
+        ("name,label\na,b\n", {}, r"no column for the image; it has name, label: name one"),
+        ("path,kind\na.jpg,b\n", {}, r"no column for the label; name one"),
         ("path,label\na,b\n", {"columns": {"label": "lable"}}, r"has no column 'lable'; it has"),
         ("path,label\na,b\n", {"columns": {"lable": "label"}}, r"no such role 'lable'; roles are"),
-        ("path,label\na,b\n", {"split": "train"}, r"split means nothing for the format table"),
+        ("path,label\na,b\n", {"split": "train"}, r"the format table has no option split"),
         ("path,label\n", {}, r"holds no image with a label"),
         ("path,label\n,\n", {}, r"holds no image with a label.*1 x no image"),
         ("", {}, r"c\.csv is empty"),
@@ -143,7 +143,7 @@ def test_columns_are_found_however_their_names_are_written(tmp_path):
 def test_labels_that_look_like_several_are_hinted_at(tmp_path):
     path = put(tmp_path / "c.csv", "path,label\na.jpg,sea|sky\nb.jpg,sky|sun\n")
 
-    with pytest.warns(VSGraphWarning, match=r"most labels have '\|' in them.*--label-separator"):
+    with pytest.warns(VSGraphWarning, match=r"most labels contain '\|'.*--label-separator"):
         read_crawl(path)
 
 
@@ -252,14 +252,14 @@ def test_a_broken_parquet_file_is_refused(tmp_path):
 def test_a_picture_of_another_name_and_a_folder_without_labels_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"x\.bin is not recognized: give a table"):
         read_crawl(put(tmp_path / "x.bin", b"1"))
-    with pytest.raises(InputError, match=r"images but no labels: put images into a folder a class"):
+    with pytest.raises(InputError, match=r"images but no labels: put images into one folder"):
         read_crawl(put(tmp_path / "flat" / "a.jpg").parent)
-    with pytest.raises(InputError, match=r"is no crawl itself; give the table, .*c\.csv"):
+    with pytest.raises(InputError, match=r"is not a crawl itself; give the table, .*c\.csv"):
         read_crawl(put(tmp_path / "lone" / "c.csv", "path,label\na,b\n").parent)
     put(tmp_path / "both" / "images" / "a.jpg")
     with pytest.raises(InputError, match=r"holds a table and one folder; give the table, .*c\.csv"):
         read_crawl(put(tmp_path / "both" / "c.csv", "path,label\nimages/a.jpg,b\n").parent)
-    with pytest.raises(InputError, match=r"nowhere is not there"):
+    with pytest.raises(InputError, match=r"nowhere does not exist"):
         read_crawl(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"format must be one of folder, table"):
         read_crawl(tmp_path, format="zip")

@@ -80,7 +80,7 @@ def test_a_truth_that_is_empty_everywhere_is_none(tmp_path):
     crawl = read_crawl(as_csv(tmp_path / "c.csv", [""] * 5))
 
     assert crawl.truth is None
-    with pytest.raises(InputError, match="says of no image of the crawl what it shows"):
+    with pytest.raises(InputError, match="has no truth for any image of the crawl"):
         with_truth(crawl, tmp_path / "c.csv")
 
 

@@ -21,7 +21,7 @@ from PIL import Image
 
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.encoders import Embedding, Encoded, Preparation, embed_images, embed_texts
-from vsgraph.encoders.batch_files import Batch, load_batch
+from vsgraph.encoders.vectors import Batch, load_batch
 from vsgraph.errors import InputError
 
 N = 200

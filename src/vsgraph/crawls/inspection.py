@@ -1,4 +1,4 @@
-"""What a crawl is, before anything long starts."""
+"""A summary of a crawl, before anything long starts."""
 
 import dataclasses
 from typing import Any
@@ -12,60 +12,41 @@ from vsgraph.crawls.picture_check import Pictures, check_pictures
 from vsgraph.crawls.problems import one_line
 
 SHOWN_CLASSES = 3
+SHOWN_SOURCES = 10
 
 
 @dataclasses.dataclass(frozen=True)
 class Inspection:
-    """A crawl at a glance.
+    """A crawl at a glance."""
 
-    Attributes
-    ----------
-    format : str
-        What it was recognized as.
-    n_images, n_classes : int
-        Its size.
-    several_labels : bool
-        Whether images may have several labels.
-    smallest, largest : dict of str to int
-        Classes with the fewest and most images.
-    text_coverage : dict of str to float
-        Share of images with each text field, and with any text.
-    sources : dict of str to int
-        Images a source.
-    pictures : Pictures
-        Which are missing, and how many of a sample cannot be read.
-    problems : list of str
-        What was wrong, a line a kind.
-    """
-
-    format: str
+    format: str  # as recognized
     n_images: int
     n_classes: int
-    several_labels: bool
-    smallest: dict[str, int]
-    largest: dict[str, int]
-    text_coverage: dict[str, float]
-    sources: dict[str, int]
-    pictures: Pictures
-    problems: list[str]
+    several_labels: bool  # whether images may have several
+    smallest: dict[str, int]  # classes with the fewest images
+    largest: dict[str, int]  # classes with the most images
+    text_coverage: dict[str, float]  # share of images with each text field, and with any
+    sources: dict[str, int]  # number of images from each
+    pictures: Pictures  # which are missing, and how many of a sample cannot be read
+    problems: list[str]  # one line per kind
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values, for JSON."""
+        """Return plain values, for JSON."""
         values = dataclasses.asdict(self)
         values["pictures"] |= {"missing": len(self.pictures.missing)}
         return values
 
     def __str__(self) -> str:
-        many = " (several labels an image)" if self.several_labels else ""
+        many = " (several labels per image)" if self.several_labels else ""
         coverage = ", ".join(f"{name} {share:.0%}" for name, share in self.text_coverage.items())
-        found = self.pictures
+        pictures = self.pictures
         lines = [
             f"recognized as {self.format}",
             f"{self.n_images:,} images, {self.n_classes:,} classes{many}: "
             + " ... ".join(filter(None, map(_listed, (self.largest, self.smallest)))),
             f"text: {coverage}",
-            f"pictures: {found.n_bytes / 1e9:.2f} GB, {len(found.missing):,} missing or empty, "
-            f"{found.unreadable} of {found.sampled} decoded ones unreadable",
+            f"pictures: {pictures.n_bytes / 1e9:.2f} GB, {len(pictures.missing):,} missing or "
+            f"empty, {pictures.unreadable} of {pictures.sampled} decoded ones unreadable",
         ]
         if self.sources:
             lines.insert(2, f"sources: {_listed(self.sources)}")
@@ -77,12 +58,12 @@ def _listed(counts: dict[str, int]) -> str:
 
 
 def inspect_crawl(crawl: Crawl, *, every_picture: bool = False) -> Inspection:
-    """Say what a crawl is: size, classes, how many have text, which pictures are missing.
+    """Summarize a crawl: size, classes, share of images with text, missing pictures.
 
     Parameters
     ----------
     crawl : Crawl
-        What :func:`~vsgraph.crawls.formats.read_crawl` returned.
+        As returned by :func:`~vsgraph.crawls.read_crawl`.
     every_picture : bool
         Decode all pictures instead of a sample.
 
@@ -92,18 +73,17 @@ def inspect_crawl(crawl: Crawl, *, every_picture: bool = False) -> Inspection:
         Print it, or read its fields.
     """
     pictures = check_pictures(crawl, sample=None) if every_picture else check_pictures(crawl)
-    counts = _class_counts(crawl)
+    counts = np.bincount(crawl.labels_matrix().indices, minlength=len(crawl.class_names))
     order = np.argsort(-counts, kind="stable")
-    names = crawl.class_names
-    largest = {names[c]: int(counts[c]) for c in order[:SHOWN_CLASSES]}
-    rest = order[SHOWN_CLASSES:][-SHOWN_CLASSES:]
+    by_size = {crawl.class_names[c]: int(counts[c]) for c in order}
+    n_shown = min(SHOWN_CLASSES, max(0, len(order) - SHOWN_CLASSES))
     return Inspection(
         format=crawl.format,
         n_images=len(crawl),
-        n_classes=len(names),
+        n_classes=len(order),
         several_labels=crawl.has_several_labels,
-        smallest={names[c]: int(counts[c]) for c in rest},
-        largest=largest,
+        smallest=dict(list(by_size.items())[len(order) - n_shown :]),
+        largest=dict(list(by_size.items())[:SHOWN_CLASSES]),
         text_coverage=text_coverage(crawl),
         sources=_source_counts(crawl),
         pictures=pictures,
@@ -111,32 +91,21 @@ def inspect_crawl(crawl: Crawl, *, every_picture: bool = False) -> Inspection:
     )
 
 
-def _class_counts(crawl: Crawl) -> Any:  # noqa: ANN401
-    """Return how many images each class has."""
-    column = crawl.table["web_labels"]
-    flat = pc.list_flatten(column) if crawl.has_several_labels else column
-    return np.bincount(flat.to_numpy(), minlength=len(crawl.class_names))
-
-
 def text_coverage(crawl: Crawl) -> dict[str, float]:
     """Return the share of images that have each text field, and any text at all."""
-    there = {name: _filled(crawl, name) for name in crawl.text_fields}
-    nothing = np.zeros(len(crawl), bool)
-    any_text = np.logical_or.reduce([nothing, *there.values()])
-    return {name: float(has.mean()) for name, has in there.items()} | {
-        "any": float(any_text.mean())
+    no = pa.scalar(value=False)
+    has_text = {
+        name: pc.fill_null(pc.not_equal(crawl.table[name], ""), no).to_numpy()
+        for name in crawl.text_fields
     }
-
-
-def _filled(crawl: Crawl, name: str) -> Any:  # noqa: ANN401
-    """Return which images have something in a text field."""
-    return pc.fill_null(pc.not_equal(crawl.table[name], ""), pa.scalar(value=False)).to_numpy()
+    has_text["any"] = np.logical_or.reduce([np.zeros(len(crawl), bool), *has_text.values()])
+    return {name: float(rows.mean()) for name, rows in has_text.items()}
 
 
 def _source_counts(crawl: Crawl) -> dict[str, int]:
-    """Return how many images come from each source."""
+    """Return the number of images from each of the most frequent sources."""
     if "source" not in crawl.table.column_names:
         return {}
     counts = pc.value_counts(crawl.table["source"]).to_pylist()
     ordered = sorted(counts, key=lambda entry: -entry["counts"])
-    return {str(entry["values"]): entry["counts"] for entry in ordered[:10]}
+    return {str(entry["values"]): entry["counts"] for entry in ordered[:SHOWN_SOURCES]}

@@ -1,4 +1,4 @@
-"""Whether the pictures of a crawl are there and can be read, without decoding them all."""
+"""Whether the pictures of a crawl exist and can be read, without decoding all of them."""
 
 import dataclasses
 import os
@@ -7,6 +7,7 @@ import stat
 import numpy as np
 from numpy.typing import NDArray
 
+from vsgraph.common.blocks import evenly_spread
 from vsgraph.crawls.crawl import Crawl, Fence
 from vsgraph.pictures.decode import quiet_decoders, why_unreadable
 from vsgraph.pictures.opener import MISSING
@@ -16,43 +17,22 @@ SAMPLE = 400
 
 @dataclasses.dataclass(frozen=True)
 class Pictures:
-    """How many pictures are there and can be read.
+    """How many pictures exist and can be read."""
 
-    Attributes
-    ----------
-    missing : int array
-        Rows whose file is missing, is empty, or lies outside the crawl's folder.
-    n_bytes : int
-        Size of all files together.
-    sampled, unreadable : int
-        How many pictures were decoded, and how many of them could not be.
-    """
-
-    missing: NDArray[np.intp]
-    n_bytes: int
-    sampled: int
-    unreadable: int
+    missing: NDArray[np.intp]  # rows whose file is missing, empty, or outside the crawl's folder
+    n_bytes: int  # of all files together
+    sampled: int  # pictures that were decoded
+    unreadable: int  # of those
 
 
 def check_pictures(crawl: Crawl, *, sample: int | None = SAMPLE) -> Pictures:
-    """Check that every picture is there, and decode a sample of them.
+    """Check that every picture exists, and decode a sample of them, or all if it is None.
 
-    Parameters
-    ----------
-    crawl : Crawl
-        Problems are added to its own, by the same reasons as when its pictures are encoded.
-    sample : int, optional
-        How many pictures to decode, spread over the crawl; None for all of them.
-
-    Returns
-    -------
-    pictures : Pictures
-        How many are missing or unreadable.
+    Problems are added to the crawl's own, under the same names as when its pictures are encoded.
     """
     sizes = crawl.table["size"].to_numpy() if crawl.has_shards else _file_sizes(crawl)
     present = np.flatnonzero(sizes > 0)
-    step = 1 if sample is None else max(1, len(present) // max(1, sample))
-    rows = present[::step] if sample is None else present[::step][:sample]
+    rows = present if sample is None else present[evenly_spread(len(present), sample)]
     unreadable = 0
     with quiet_decoders():
         for row, data in zip(rows, crawl.read_images(rows), strict=True):
@@ -69,19 +49,18 @@ def image_name(crawl: Crawl, row: int) -> str:
 
 
 def _file_sizes(crawl: Crawl) -> NDArray[np.int64]:
-    """Return the size of each file, 0 and a problem where there is none."""
+    """Return the size of each file, (n_images,); 0, with a problem added, if it is unusable."""
     fence = Fence(crawl.root)
-    sizes = np.zeros(len(crawl), np.int64)
-    row = 0
-    for batch in crawl.table.select(["image"]).to_batches(8192):
-        for name in batch.column(0).to_pylist():
-            sizes[row] = _file_size(crawl, fence, name)
-            row += 1
-    return sizes
+    names = (
+        name
+        for batch in crawl.table.select(["image"]).to_batches(8192)
+        for name in batch.column(0).to_pylist()
+    )
+    return np.fromiter((_file_size(crawl, fence, name) for name in names), np.int64, len(crawl))
 
 
 def _file_size(crawl: Crawl, fence: Fence, name: str) -> int:
-    """Return the size of a file, 0 and a problem where there is none."""
+    """Return the size of a file; 0, with a problem added, if it is unusable."""
     try:
         status = os.stat(os.path.join(crawl.root, name))  # noqa: PTH116, PTH118  a million times
     except (OSError, ValueError):

@@ -1,6 +1,5 @@
-"""What was wrong in a crawl: counted by kind, the first cases shown, all of them kept in a file."""
+"""Problems in a crawl: counted by kind, the first cases shown, all of them kept in a file."""
 
-import dataclasses
 import tempfile
 import weakref
 from collections import Counter
@@ -14,7 +13,7 @@ SPOOLED = 2**20
 
 
 class Problems:
-    """Counts what is wrong in a crawl without holding it.
+    """Counts the problems of a crawl without holding them in memory.
 
     Parameters
     ----------
@@ -40,7 +39,7 @@ class Problems:
         weakref.finalize(self, self._all.close)
 
     def add(self, kind: str, where: str, detail: str = "") -> None:
-        """Count a problem: what it is, the file and row, and more if there is more to say."""
+        """Count a problem: its kind, the file and row, and further details if there are any."""
         case = f"{where} ({detail})" if detail else where
         if self.strict:
             raise InputError(f"{kind}: {case}")
@@ -57,7 +56,7 @@ class Problems:
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """Return a line a kind: how many, and the first few cases."""
+        """Return one line per kind: how many, and the first few cases."""
         return [
             f"{count:,} x {kind}: {'; '.join(map(one_line, self._shown[kind]))}"
             + (" ..." if count > SHOWN else "")
@@ -66,7 +65,7 @@ class Problems:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what :meth:`save` wrote."""
+        """Read a file written by :meth:`save`."""
         problems = cls()
         with path.open(encoding="utf-8") as file:
             next(file, None)
@@ -79,26 +78,10 @@ class Problems:
         self._all.seek(0)
         with path.open("w", encoding="utf-8") as file:
             file.write("kind\twhere\tdetail\n")
-            for line in self._all:
-                file.write(line)
+            file.writelines(self._all)
         self._all.seek(0, 2)
 
 
 def one_line(text: str) -> str:
-    """Return text without line breaks, tabs or characters that a terminal would obey."""
+    """Return text without line breaks, tabs and control characters of a terminal."""
     return "".join(c if c.isprintable() else " " for c in text)
-
-
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """A file and where in it, for messages.
-
-    >>> print(Place(Path("crawl.csv"), 7))
-    crawl.csv, line 7
-    """
-
-    path: Path
-    line: int | None = None
-
-    def __str__(self) -> str:
-        return str(self.path) if self.line is None else f"{self.path}, line {self.line}"

@@ -1,4 +1,4 @@
-"""A crawl kept on disk as it was read: Parquet and JSON."""
+"""A crawl saved as it was read: Parquet and JSON."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ TABLE, REST, PROBLEMS = "crawl.parquet", "crawl.json", "problems.tsv"
 
 
 def save_crawl(crawl: Crawl, folder: Path) -> None:
-    """Write a crawl's table and what goes with it into a folder; pictures stay where they are.
+    """Write a crawl into a folder; its pictures stay where they are.
 
     >>> import tempfile
     >>> table = pa.table({"image": ["a.jpg"], "web_labels": pa.array([0], pa.int32())})
@@ -38,7 +38,7 @@ def save_crawl(crawl: Crawl, folder: Path) -> None:
 
 
 def load_crawl(folder: Path) -> Crawl:
-    """Return a crawl that :func:`save_crawl` wrote, its table mapped from disk."""
+    """Return a crawl written by :func:`save_crawl`, its table mapped from disk."""
     try:
         rest = json.loads((folder / REST).read_text(encoding="utf-8"))
         table = pq.read_table(folder / TABLE, memory_map=True)
@@ -53,34 +53,23 @@ def load_crawl(folder: Path) -> Crawl:
             other_truths=rest.get("other_truths", {}),
         )
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        raise InputError(f"{folder} holds no crawl that can be read: {error}") from error
+        raise InputError(f"{folder} holds no readable crawl: {error}") from error
 
 
 def crawl_digest(crawl: Crawl) -> str:
-    """Return a digest of what a crawl says: paths, labels, texts, names; not of its pictures.
-
-    >>> table = pa.table({"image": ["a.jpg"], "web_labels": pa.array([0], pa.int32())})
-    >>> one, two = (Crawl("", Path(), table, (name,)) for name in ("bat", "owl"))
-    >>> crawl_digest(one) == crawl_digest(one), crawl_digest(one) == crawl_digest(two)
-    (True, False)
-    """
+    """Return a digest of a crawl's paths, labels, texts and names, but not of its pictures."""
     digest = hashlib.blake2b(digest_size=16)
     rest = [crawl.class_names, crawl.wnids, crawl.text_fields]
     digest.update(json.dumps(rest).encode())
-    sink = _Digesting(digest)
-    with pa.ipc.new_stream(pa.PythonFile(sink, "w"), crawl.table.schema) as writer:
+    with pa.ipc.new_stream(pa.PythonFile(_Sink(digest), "w"), crawl.table.schema) as writer:
         for start in range(0, len(crawl), 65_536):
             block = crawl.table.slice(start, 65_536).combine_chunks()
-            writer.write_table(pa.Table.from_batches([_compact(b) for b in block.to_batches()]))
+            for batch in block.to_batches():  # taken, so its bytes do not depend on the slicing
+                writer.write_batch(batch.take(pa.array(range(batch.num_rows), pa.int64())))
     return digest.hexdigest()
 
 
-def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch whose bytes do not depend on what it was cut from."""
-    return batch.take(pa.array(range(batch.num_rows), pa.int64()))
-
-
-class _Digesting:
+class _Sink:
     """A file whose bytes are only digested."""
 
     closed = False
@@ -94,4 +83,4 @@ class _Digesting:
         return len(data)
 
     def flush(self) -> None:
-        """Have nothing to do."""
+        """Do nothing."""

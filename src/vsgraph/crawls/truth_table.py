@@ -1,7 +1,7 @@
-"""What images really show, from a table beside the crawl.
+"""The truth, the classes that images really show, from a table beside the crawl.
 
-One rule, here and where a crawl says it itself: nothing is unknown, a name that is no class shows
-none of the classes (:func:`~vsgraph.crawls.columns.numbered_truth`).
+The same rule as for a truth within the crawl (:func:`~vsgraph.crawls.columns.numbered_truth`): an
+empty cell means unknown, a name that is no class means none of the classes.
 """
 
 import dataclasses
@@ -14,42 +14,29 @@ from vsgraph.crawls.columns import NONE, numbered_truth
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.readers.table_files import header_of
-from vsgraph.crawls.readers.tables import KNOWN, plain_name, read_truths, table_files
+from vsgraph.crawls.readers.tables import KNOWN, named_like, read_truths, table_files
 from vsgraph.errors import InputError, VSGraphWarning, is_meant
 
-N_TOLD = 5
-N_COMPARED = 200  # names that are looked at for one that is meant
+N_SHOWN = 5
+N_COMPARED = 200  # names that are compared with the classes to find misspelled ones
 
 
 def with_truth(crawl: Crawl, path: Path, *, label_separator: str | None = None) -> Crawl:
-    """Return a crawl with the truth that a table says.
+    """Return a crawl with the truth from a table, joined by the paths of the images.
 
-    Parameters
-    ----------
-    crawl : Crawl
-        Whose images are meant; rows are joined by the image's path.
-    path : Path
-        A table as :func:`~vsgraph.crawls.read_crawl` reads it, with a column `truth` (or `label`)
-        of class names. Images that it does not list, or with an empty cell, are unknown;
-        a name that is no class of the crawl, such as `none`, means none of them.
-    label_separator : str, optional
-        What stands between several classes.
-
-    Returns
-    -------
-    crawl : Crawl
-        The same images, with :attr:`truth`, :attr:`truth_known` and :attr:`other_truths`.
+    The table has a column `truth` (or `label`) of class names. Images that it does not list, or
+    with an empty cell, are unknown; a name that is no class, such as `none`, means none of them.
     """
-    told = read_truths(
+    truths = read_truths(
         path, _truth_column(path), images=crawl.root, label_separator=label_separator,
         problems=Problems(),
     )  # fmt: skip
-    places = pc.index_in(crawl.table["image"], told["image"].combine_chunks())
+    places = pc.index_in(crawl.table["image"], truths["image"].combine_chunks())
     if places.null_count == len(places):
-        raise InputError(f"{path} speaks of no image of the crawl; paths must be the same")
-    truth = told["truth"].take(places)
+        raise InputError(f"{path} lists no image of the crawl; paths must be the same")
+    truth = truths["truth"].take(places)
     if truth.null_count == len(truth):
-        raise InputError(f"{path} says of no image of the crawl what it shows: its cells are empty")
+        raise InputError(f"{path} has no truth for any image of the crawl: its cells are empty")
     images = crawl.table.select(["image"]).append_column("truth", truth)
     numbered, others = numbered_truth(images, crawl.class_names)
     rest = crawl.table.select([name for name in crawl.table.column_names if name != "truth"])
@@ -58,25 +45,25 @@ def with_truth(crawl: Crawl, path: Path, *, label_separator: str | None = None) 
 
 
 def tell_others(crawl: Crawl) -> None:
-    """Warn of names in the truth that are no class, so that a misspelled one is noticed."""
+    """Warn of names in the truth that are no class, in case one is misspelled."""
     others = dict(crawl.other_truths)
     if not others:
         return
     meant = {name: is_meant(name, crawl.class_names) for name in list(others)[:N_COMPARED]}
-    first = sorted(others, key=lambda name: meant.get(name) is None)[:N_TOLD]
-    listed = ", ".join(_told(name, others[name], meant.get(name)) for name in first)
+    first = sorted(others, key=lambda name: meant.get(name) is None)[:N_SHOWN]
+    listed = ", ".join(_described(name, others[name], meant.get(name)) for name in first)
     many = f"{len(others):,} names that are" if len(others) > 1 else "a name that is"
-    more = ", ..." if len(others) > N_TOLD else ""
+    more = ", ..." if len(others) > N_SHOWN else ""
     warnings.warn(
         f"the truth has {many} no class: {listed}{more}; an image with no other name counts as "
-        f"showing none of the classes (the word {NONE!r} says so without this warning)",
+        f"showing none of the classes (write {NONE!r} to say so without this warning)",
         VSGraphWarning,
         stacklevel=3,
     )
 
 
-def _told(name: str, n_images: int, meant: str | None) -> str:
-    """Return a name with the number of its images, and the class that may be meant."""
+def _described(name: str, n_images: int, meant: str | None) -> str:
+    """Return a name with its number of images, and the class that may be meant."""
     hint = f"; is {meant!r} meant?" if meant else ""
     return f"{name[:60]!r} ({n_images:,} image{'s' * (n_images > 1)}{hint})"
 
@@ -84,8 +71,7 @@ def _told(name: str, n_images: int, meant: str | None) -> str:
 def _truth_column(path: Path) -> str:
     """Return the column that holds the truth."""
     header = header_of(table_files(path)[0])
-    lower = {plain_name(name): name for name in reversed(header)}
-    for name in (*KNOWN["truth"], *KNOWN["label"]):
-        if name in lower:
-            return lower[name]
-    raise InputError(f"{path} has no column for the truth; it has {', '.join(header)}")
+    column = named_like(header, (*KNOWN["truth"], *KNOWN["label"]))
+    if column is None:
+        raise InputError(f"{path} has no column for the truth; it has {', '.join(header)}")
+    return column

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from vsgraph.common.blocks import n_threads
 from vsgraph.common.progress import bar
-from vsgraph.encoders.batch_files import Batch
 from vsgraph.encoders.store import NOTHING, VectorStore
-from vsgraph.encoders.vectors import Embedding, Problem
+from vsgraph.encoders.vectors import Batch, Embedding, Problem
 
 Span = tuple[int, int]
 NO_VALUES = np.zeros((0, 1), np.float32)
@@ -30,7 +29,7 @@ class Loaded(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What is encoded, and how."""
+    """The contents to encode, and how to load and encode them."""
 
     title: str  # of the progress bar
     unit: str
@@ -78,6 +77,9 @@ def _encoded(store: VectorStore, pending: list[tuple[Span, str]], work: Work) ->
             for span, digest in islice(rest, 2 * n_threads() - len(reading)):
                 reading.append((span, digest, pool.submit(work.load, span)))
 
+        def encode(contents: list[Any]) -> NDArray[np.floating]:
+            return work.encode(contents) if contents else NO_VALUES
+
         read_ahead()
         while reading or encoding:
             if reading:
@@ -86,17 +88,12 @@ def _encoded(store: VectorStore, pending: list[tuple[Span, str]], work: Work) ->
                 read_ahead()
                 new = _new_places(keys, store, claimed)
                 claimed.update(keys[place] for place in new)
-                values = pool.submit(_encode, work, [contents[place] for place in new])
+                values = pool.submit(encode, [contents[place] for place in new])
                 encoding.append((Batch(*span, digest, keys, new, NO_VALUES, problems), values))
             while len(encoding) >= (work.n_at_once if reading else 1):
                 batch, values = encoding.popleft()
                 claimed.difference_update(batch.keys)
                 yield dataclasses.replace(batch, values=values.result())
-
-
-def _encode(work: Work, contents: list[Any]) -> NDArray[np.floating]:
-    """Encode contents, if there are any."""
-    return work.encode(contents) if contents else NO_VALUES
 
 
 def _new_places(keys: list[bytes], store: VectorStore, claimed: set[bytes]) -> list[int]:

@@ -1,8 +1,9 @@
 """A whole crawl to vectors: pictures, texts, and the list of problems."""
 
+import contextlib
 import warnings
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,13 +73,11 @@ def embed_crawl(
     root.mkdir(parents=True, exist_ok=True)
     by_image = open_image_encoder(crawl, images, runtime, precision)
     by_text = open_text_encoder(crawl, texts, long_texts, runtime, precision)
-    before = _digest(root / "images")
-    image_vectors = embed_images(
-        crawl, by_image, root / "images", dtype=dtype, overwrite=overwrite, progress=progress
-    )
-    text_vectors = embed_texts(
-        crawl, by_text, root / "texts", dtype=dtype, overwrite=overwrite, progress=progress
-    )
+    is_filled = (root / "images" / RECORD).exists()
+    before = Embedding.load(root / "images").record["digest"] if is_filled else None
+    options: Any = {"dtype": dtype, "overwrite": overwrite, "progress": progress}
+    image_vectors = embed_images(crawl, by_image, root / "images", **options)
+    text_vectors = embed_texts(crawl, by_text, root / "texts", **options)
     crawl.problems.save(root / "problems.tsv")
     if before not in {None, image_vectors.record["digest"]}:
         warnings.warn(
@@ -88,11 +87,6 @@ def embed_crawl(
             stacklevel=2,
         )
     return Embedded(image_vectors, text_vectors, by_image, by_text)
-
-
-def _digest(folder: Path) -> str | None:
-    """Return the digest of the pictures that a folder holds vectors of."""
-    return Embedding.load(folder).record["digest"] if (folder / RECORD).exists() else None
 
 
 def open_image_encoder(crawl: Crawl, name: str, runtime: str, precision: str) -> ImageEncoder:
@@ -108,10 +102,8 @@ def picture_samples(crawl: Crawl, encoder: ImageEncoder) -> list[Pixels]:
     """Return batches of prepared pictures spread over a crawl."""
     pixels = []
     for data in crawl.read_images(evenly_spread(len(crawl), SAMPLES)):
-        try:
+        with contextlib.suppress(PictureError):
             pixels.append(read_picture(data, encoder.preparation))
-        except PictureError:
-            continue
     return [np.stack(pixels[i : i + BATCH]) for i in range(0, len(pixels) - BATCH + 1, BATCH)]
 
 

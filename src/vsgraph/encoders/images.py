@@ -11,7 +11,7 @@ from vsgraph.common.blocks import in_threads
 from vsgraph.encoders.protocol import Encoded, ImageEncoder
 from vsgraph.encoders.runtimes.models import Model, hash_words
 from vsgraph.encoders.runtimes.runners import Runner, open_model
-from vsgraph.encoders.sources.architectures import SIZES, Architecture
+from vsgraph.encoders.sources.architectures import SIZES
 from vsgraph.encoders.sources.checkpoints import checkpoint_model, is_checkpoint
 from vsgraph.encoders.sources.hub import timm_model, vision_model
 from vsgraph.encoders.sources.lite import lite_model
@@ -59,10 +59,6 @@ def image_encoder(
     return ModelEncoder(model, runner, preparation, n_classes, as_input)
 
 
-def _plain(pixels: Pixels) -> NDArray[np.generic]:
-    return pixels
-
-
 def _find(name: str, size: int | None) -> ImageModel:
     """Return the model of a name, its preparation, number of classes, and pixels-to-input."""
     path = Path(name)
@@ -70,21 +66,18 @@ def _find(name: str, size: int | None) -> ImageModel:
         return onnx_model(path, size)
     if is_checkpoint(path):
         model, checkpoint = checkpoint_model(path)
-        return model, checkpoint.architecture.preparation, len(checkpoint.class_names), _plain
-    model, architecture = _by_name(name, size)
-    return model, architecture.preparation, 0, _plain
-
-
-def _by_name(name: str, size: int | None) -> tuple[Model, Architecture]:
-    """Return a pretrained model, which has no classifier of the user's classes."""
+        preparation = checkpoint.architecture.preparation
+        return model, preparation, len(checkpoint.class_names), lambda pixels: pixels
     if name in SIZES:
-        return lite_model(name, size)
-    if name.startswith("timm:"):
-        return timm_model(name.removeprefix("timm:"), size)
-    meant = is_meant(name, list(SIZES))
-    if meant and not Path(name).exists():
-        raise InputError(f"there is no image encoder {name!r}; did you mean {meant}?")
-    return vision_model(name, size)
+        model, architecture = lite_model(name, size)
+    elif name.startswith("timm:"):
+        model, architecture = timm_model(name.removeprefix("timm:"), size)
+    else:
+        meant = is_meant(name, list(SIZES))
+        if meant and not path.exists():
+            raise InputError(f"there is no image encoder {name!r}; did you mean {meant}?")
+        model, architecture = vision_model(name, size)
+    return model, architecture.preparation, 0, lambda pixels: pixels
 
 
 class ModelEncoder:
@@ -124,13 +117,8 @@ class ModelEncoder:
         if len(pixels) < BATCH:
             full = np.zeros((BATCH, *pixels.shape[1:]), np.uint8)
             full[: len(pixels)] = pixels
-        outputs = self.runner(self._as_input(full))
-        return [_pooled(output)[: len(pixels)] for output in outputs]
-
-
-def _pooled(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Average feature maps over height and width."""
-    return values.mean(axis=(2, 3)) if values.ndim == 4 else values
+        outputs = (output[: len(pixels)] for output in self.runner(self._as_input(full)))
+        return [maps.mean(axis=(2, 3)) if maps.ndim == 4 else maps for maps in outputs]
 
 
 def encode_pictures(

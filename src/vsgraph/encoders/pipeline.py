@@ -57,9 +57,7 @@ def embed_images(
     embedding : Embedding
         Vectors of shape (n_images, n_dims), one row per image.
     """
-    widths = {"vectors": encoder.n_dims}
-    if encoder.n_classes:
-        widths["probs"] = encoder.n_classes
+    widths = {"vectors": encoder.n_dims, "probs": encoder.n_classes}
     store = VectorStore(
         Path(folder), name=encoder.name, fingerprint=encoder.fingerprint, widths=widths,
         dtype=dtype, overwrite=overwrite,
@@ -87,7 +85,7 @@ def embed_images(
 
 
 def _load_pictures(crawl: Crawl, span: Span, encoder: ImageEncoder, store: VectorStore) -> Loaded:
-    """Read, hash and decode a batch; what is encoded already is not decoded."""
+    """Read, hash and decode a batch; known contents are not decoded again."""
     loaded = Loaded([], [], [])
     for row, data in enumerate(crawl.read_images(slice(*span)), span[0]):
         key, pixels = content_key(data), None

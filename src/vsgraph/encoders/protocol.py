@@ -19,28 +19,13 @@ class Encoded(NamedTuple):
 
 
 class ImageEncoder(Protocol):
-    """Turns prepared pictures into vectors; may be called from several threads at once.
+    """Turns prepared pictures into vectors; may be called from several threads at once."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in messages.
-    n_dims : int
-        Length of a vector.
-    n_classes : int
-        Number of class probabilities, 0 if it has no classifier.
-    fingerprint : str
-        Changes with everything that changes vectors: weights, size, preparation, runtime and
-        precision. Vectors of different fingerprints are never mixed.
-    preparation : Preparation
-        How a picture becomes pixels.
-    """
-
-    name: str
-    n_dims: int
-    n_classes: int
-    fingerprint: str
-    preparation: Preparation
+    name: str  # in messages
+    n_dims: int  # length of a vector
+    n_classes: int  # number of class probabilities, 0 if it has no classifier
+    fingerprint: str  # changes with everything that changes vectors, which are never mixed
+    preparation: Preparation  # how a picture becomes pixels
 
     def encode(self, pixels: Pixels) -> Encoded:
         """Return vectors of shape (n, n_dims) for pixels of shape (n, height, width, 3)."""

@@ -25,19 +25,23 @@ from numpy.typing import NDArray
 from vsgraph.common.checks import check_one_of
 from vsgraph.common.files import RECORD, lock, refuse_file
 from vsgraph.common.room import check_disk
-from vsgraph.encoders.batch_files import Batch, load_batch
-from vsgraph.encoders.vectors import FORMAT, KEY, PROBLEMS, Embedding, Problem, file_checksum
+from vsgraph.encoders.vectors import (
+    FORMAT,
+    KEY,
+    PROBLEMS,
+    Batch,
+    Embedding,
+    Problem,
+    file_checksum,
+    load_batch,
+)
 from vsgraph.errors import InputError
 
 NOTHING = bytes(KEY)  # the key of a row without content
 
 
 def content_key(content: bytes) -> bytes:
-    """Return the key of a picture's or text's bytes.
-
-    >>> len(content_key(b"crane"))
-    16
-    """
+    """Return the key of a picture's or text's bytes."""
     return hashlib.blake2b(content, digest_size=KEY).digest()
 
 
@@ -51,20 +55,10 @@ class Saved(NamedTuple):
 
 
 class VectorStore:
-    """Fills a folder with vectors, batch by batch.
+    """Fills a folder with the vectors of an encoder, batch by batch.
 
-    Parameters
-    ----------
-    folder : Path
-        The final folder.
-    name, fingerprint : str
-        The encoder's.
-    widths : mapping of str to int
-        Columns of each array: ``vectors``, and ``probs`` if the encoder has a classifier.
-    dtype : str
-        ``float16`` or ``float32``.
-    overwrite : bool
-        Whether vectors of another encoder in the same folder are replaced.
+    `widths` are the numbers of columns of ``vectors``, and of ``probs`` if the encoder has a
+    classifier. With `overwrite`, vectors of another encoder in the folder are replaced.
     """
 
     def __init__(
@@ -81,9 +75,9 @@ class VectorStore:
         self.folder = folder
         self.name = name
         self.dtype = np.dtype(dtype)
-        self.widths = dict(widths)
+        self.widths = {name: width for name, width in widths.items() if width}
         self.fingerprint = hashlib.sha256(
-            "\0".join([fingerprint, dtype, str(sorted(widths.items()))]).encode()
+            "\0".join([fingerprint, dtype, str(sorted(self.widths.items()))]).encode()
         ).hexdigest()
         self._finished = self._open_finished(overwrite=overwrite)
         self.parts = folder.parent / f"{folder.name}.parts-{self.fingerprint[:16]}"

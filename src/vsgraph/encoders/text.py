@@ -12,7 +12,7 @@ from vsgraph.common.checks import check_one_of
 from vsgraph.encoders.protocol import TextEncoder, Vectors
 from vsgraph.encoders.runtimes.models import Model, hash_files, hash_words, need, package_folder
 from vsgraph.encoders.runtimes.runners import Runner, open_model
-from vsgraph.encoders.sources.hub import find_folder, read_json, weight_files
+from vsgraph.encoders.sources.hub import find_folder, load_pretrained, read_json, weight_files
 from vsgraph.errors import InputError
 
 DEFAULT = "minilm"
@@ -70,22 +70,22 @@ def text_encoder(
     settings = _TextSettings(folder, max_tokens)
     tokens = Tokens(folder, settings.max_tokens, settings.pad_always, long_texts)
     inputs = [batch for batch, _ in tokens.batches(tokens.pieces(samples)[0])]
-    runner = open_model(
-        _text_model(str(name), folder, settings), runtime=runtime, precision=precision,
-        samples=inputs,
-    )  # fmt: skip
+    model = _text_model(str(name), folder, settings)
+    runner = open_model(model, runtime=runtime, precision=precision, samples=inputs)
     return TextModel(Path(str(name)).name, tokens, runner)
 
 
 class _TextSettings:
-    """What a folder says about its model: pooling, layers after it, most tokens."""
+    """The settings in a model's folder: kind, pooling, layers after it, number of tokens."""
 
     def __init__(self, folder: Path, max_tokens: int | None) -> None:
-        self.config = read_json(folder / "config.json")
-        self.kind = str(self.config.get("model_type", ""))
+        config = read_json(folder / "config.json")
+        self.kind = str(config.get("model_type", ""))
         self.pooling = _read_pooling(folder, self.kind)
         self.dense = sorted(folder.glob("*_Dense"))
-        limit = _read_limit(folder, self.config)
+        own = read_json(folder / "sentence_bert_config.json").get("max_seq_length")
+        text = config.get("text_config") or config
+        limit = max(4, min(int(own or text.get("max_position_embeddings") or 512), 512))
         self.max_tokens = min(max_tokens or limit, limit)
         self.pad_always = self.max_tokens if self.kind.startswith("siglip") else 0
 
@@ -97,25 +97,16 @@ def _read_pooling(folder: Path, kind: str) -> str:
     if kind.startswith("siglip"):
         return "pooler_output"
     values = read_json(folder / "1_Pooling" / "config.json")
+    modes = [
+        key.removeprefix("pooling_mode_").removesuffix("_token").removesuffix("_tokens")
+        for key, on in values.items()
+        if key.startswith("pooling_mode_") and on is True
+    ]
     if isinstance(values.get("pooling_mode"), str):
         modes = [values["pooling_mode"]]
-    else:
-        modes = [
-            key.removeprefix("pooling_mode_").removesuffix("_token").removesuffix("_tokens")
-            for key, on in values.items()
-            if key.startswith("pooling_mode_") and on is True
-        ]
     if len(modes) > 1 or any(mode not in POOLINGS for mode in modes):
         raise InputError(f"{folder} pools by {', '.join(modes)}; known: {', '.join(POOLINGS)}")
     return modes[0] if modes else "mean"
-
-
-def _read_limit(folder: Path, config: dict[str, Any]) -> int:
-    """Return how many tokens a model takes at most."""
-    text = config.get("text_config") or config
-    own = read_json(folder / "sentence_bert_config.json").get("max_seq_length")
-    limit = own or text.get("max_position_embeddings") or 512
-    return max(4, min(int(limit), 512))
 
 
 def _text_model(name: str, folder: Path, settings: _TextSettings) -> Model:
@@ -125,9 +116,8 @@ def _text_model(name: str, folder: Path, settings: _TextSettings) -> Model:
         need("a text encoder", "encoders", "torch", "transformers")
         from vsgraph.encoders.sources.towers import TextTower
 
-        return TextTower(
-            _load_text(folder, settings.kind), settings.pooling, _load_dense(settings.dense)
-        ).eval()
+        network = load_pretrained(folder, _text_class(settings.kind))
+        return TextTower(network, settings.pooling, _load_dense(settings.dense))
 
     def example() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         ids = np.full((2, settings.pad_always or 16), 5, np.int64)
@@ -145,22 +135,16 @@ def _text_model(name: str, folder: Path, settings: _TextSettings) -> Model:
     )
 
 
-def _load_text(folder: Path, kind: str) -> Any:  # noqa: ANN401
-    """Load the text part of a model."""
+def _text_class(kind: str) -> Any:  # noqa: ANN401
+    """Return the class of transformers that is the text part of CLIP or SigLIP, else None."""
     import transformers
 
     special = {"clip": "CLIPTextModelWithProjection", "siglip": "SiglipTextModel"}
-    loader = getattr(transformers, special.get(kind.removesuffix("_text_model"), "AutoModel"))
-    try:
-        return loader.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{folder} cannot be loaded by transformers: {error}") from error
+    return getattr(transformers, special.get(kind.removesuffix("_text_model"), ""), None)
 
 
 def _load_dense(folders: Sequence[Path]) -> list[Any]:
     """Load the layers after pooling."""
-    if not folders:
-        return []
     from safetensors.torch import load_file
 
     from vsgraph.encoders.sources.towers import dense_layer

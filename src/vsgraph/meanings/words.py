@@ -1,4 +1,4 @@
-"""Text as words: cleaning as in the paper (section 3.3), and vectors of counted words."""
+"""Text as words: cleaning as in the paper (section 3.3), and vectors of word counts."""
 
 import array
 import dataclasses
@@ -7,7 +7,7 @@ import inspect
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,10 @@ under until up upon us very via was wasn't we we've well were weren't what whate
 whether which while who whom whose why will with within without won't would wouldn't yes yet you
 you're you've your yours yourself
 """
-NO_SPREAD = 1e-6  # a direction in which texts vary by less than this part of the most is none
+NO_SPREAD = 1e-6  # a direction with less than this share of the largest spread is dropped
 STOP_WORDS = frozenset([*COMMON.split(), *COMMON.replace("'", "").split()])
 APOSTROPHES = "'\u2019\u02bc"
 POSSESSIVE = re.compile(rf"[{APOSTROPHES}]s\b", re.IGNORECASE)
-
-
 VARIATION_SELECTORS = range(0xFE00, 0xFE10)
 CACHED_WORDS = 2**17
 
@@ -55,18 +53,18 @@ def clean_text(
     lemmatize: bool = True,
     stem: bool = True,
 ) -> str:
-    """Return text as the paper cleans it: lower-case words, a space between them.
+    """Return text as the paper cleans it: lower-case words separated by spaces.
 
-    Words are lemmatized, then stemmed; the paper names both and no order. A stem is often not a
-    word ('berri'), so that little would be left to lemmatize, and 'mice' would not meet 'mouse'.
+    Words are lemmatized, then stemmed; the paper names both without an order. In the other order
+    little could be lemmatized, because a stem is often not a word ('berri').
 
     Parameters
     ----------
     text : str
-        In any script; the words of others than English pass as they are.
+        In any script; words that are not English are left as they are.
     punctuation, digits : bool
-        Remove punctuation, symbols and emoji; remove numerals. Both part words, but apostrophes
-        only vanish ("don't" becomes 'dont'), with the s of "dog's".
+        Replace punctuation, symbols and emoji, or numerals, by spaces. Apostrophes are removed
+        ("don't" becomes 'dont'), and so is the s of "dog's".
     stop_words : bool
         Remove common English words, those in `STOP_WORDS`.
     lemmatize : bool
@@ -105,16 +103,16 @@ def _characters(*, punctuation: bool, digits: bool) -> "_Characters":
 
 
 class _Characters(dict[int, int | str | None]):
-    """What becomes of each character: itself, a space or nothing; found out when first met."""
+    """The replacement of each character: itself, a space or nothing; computed when first met."""
 
-    def __init__(self, parting: str) -> None:
+    def __init__(self, separating: str) -> None:
         super().__init__()
-        self.parting = parting
+        self.separating = separating  # first letters of Unicode categories
 
     def __missing__(self, code: int) -> int | str | None:
         kind = unicodedata.category(chr(code))
-        new: int | str | None = " " if kind[0] in self.parting else code
-        joining = "P" in self.parting and chr(code) in APOSTROPHES
+        new: int | str | None = " " if kind[0] in self.separating else code
+        joining = "P" in self.separating and chr(code) in APOSTROPHES
         if joining or kind in {"Cf", "Me"} or code in VARIATION_SELECTORS:
             new = None
         self[code] = new
@@ -123,7 +121,7 @@ class _Characters(dict[int, int | str | None]):
 
 @functools.lru_cache(CACHED_WORDS)
 def _clean_word(word: str, *, stop_words: bool, lemmatize: bool, stem: bool) -> str:
-    """Return what is left of a lower-case word."""
+    """Return a lower-case word cleaned, empty if it is removed."""
     if stop_words and word in STOP_WORDS:
         return ""
     if lemmatize:
@@ -138,52 +136,38 @@ def _wordnet() -> WordNet:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TfidfEncoder:
-    """Vectors of counted words, rare words weighing more; no model is needed.
+    """Vectors of word counts, weighted by the rarity of words; no model is needed.
 
-    Attributes
-    ----------
-    columns : dict of str to int
-        The cleaned words that are counted, and the number of each.
-    rarity : float array of shape (n_words,)
-        The weight of each word: log((1 + texts) / (1 + texts with it)) + 1.
-    axes : float array of shape (n_words, n_dims) or None
-        Directions in which the texts vary most (latent semantic analysis), if asked for.
-
-    Examples
-    --------
     >>> encoder = TfidfEncoder.fit(["red apples", "a red crane", "cranes lifting steel"])
     >>> vectors = encoder.encode(["crane", "an apple", "unknown words"])
     >>> vectors.shape, vectors.toarray().any(axis=1).tolist()
     ((3, 5), [True, True, False])
     """
 
-    columns: dict[str, int]
-    rarity: Floats
-    axes: Floats | None = None
+    columns: dict[str, int]  # the cleaned words that are counted, and the column of each
+    rarity: Floats  # (n_words,): log((1 + texts) / (1 + texts with the word)) + 1
+    axes: Floats | None = None  # (n_words, n_dims): directions in which the texts vary most
 
     @classmethod
     def fit(cls, texts: Iterable[str], *, n_dims: int | None = None) -> "TfidfEncoder":
-        """Learn words, their weights, and with `n_dims` that many directions."""
+        """Learn words and their weights, and `n_dims` directions (latent semantic analysis)."""
         raw, places, ends = _count(texts)
         cleaned = [_clean_word(word, stop_words=True, lemmatize=True, stem=True) for word in raw]
         columns = {word: i for i, word in enumerate(dict.fromkeys(filter(None, cleaned)))}
         if not columns:
             raise InputError("there are no words in the texts")
         counts = _table(raw, places, ends, columns)
-        found = np.bincount(counts.indices, minlength=len(columns))
-        rarity = (np.log((1 + counts.shape[0]) / (1 + found)) + 1).astype(np.float32)
+        n_texts = np.bincount(counts.indices, minlength=len(columns))  # with each word
+        rarity = (np.log((1 + counts.shape[0]) / (1 + n_texts)) + 1).astype(np.float32)
         encoder = cls(columns, rarity)
         if n_dims is None:
             return encoder
         return dataclasses.replace(encoder, axes=_main_axes(encoder._weigh(counts), n_dims))
 
     def encode(self, texts: Iterable[str]) -> Any:  # noqa: ANN401
-        """Return unit vectors of texts, zero where no word is known.
+        """Return unit vectors of texts, zeros for a text without known words; float32.
 
-        Returns
-        -------
-        vectors : csr_array of shape (n_texts, n_words), or float array of shape (n_texts, n_dims)
-            float32; dense with `n_dims`.
+        They are a csr_array of shape (n_texts, n_words), or dense (n_texts, n_dims) with `axes`.
         """
         weighted = self._weigh(_table(*_count(texts), self.columns))
         return weighted if self.axes is None else unit_rows(weighted @ self.axes)
@@ -200,22 +184,8 @@ class TfidfEncoder:
         return csr_array((weights, counts.indices, counts.indptr), counts.shape)
 
 
-def tfidf(texts: Sequence[str], others: Sequence[str]) -> tuple[csr_array, csr_array]:
-    """Return unit vectors of counted words of two lists of texts, with the same columns.
-
-    >>> images, labels = tfidf(["a crane in the marsh", ""], ["crane: a bird of marshes"])
-    >>> images.shape, round(float((images @ labels.T).toarray()[0, 0]), 2)
-    ((2, 3), 0.73)
-    """
-    encoder = TfidfEncoder.fit([*texts, *others])
-    return encoder.encode(texts), encoder.encode(others)
-
-
 def _count(texts: Iterable[str]) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the words of texts, the word at each place, and the place where each text ends.
-
-    Words are numbered here and cleaned later, each once: a crawl repeats them.
-    """
+    """Return the distinct words of texts, the number of the word at each place, and text ends."""
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
     places, ends = array.array("q"), array.array("q", [0])
@@ -228,7 +198,7 @@ def _count(texts: Iterable[str]) -> tuple[list[str], NDArray[np.int64], NDArray[
 def _table(
     raw: list[str], places: NDArray[np.int64], ends: NDArray[np.int64], columns: dict[str, int]
 ) -> csr_array:
-    """Return how often each text has each of the cleaned words."""
+    """Return how often each text has each cleaned word, (n_texts, n_words)."""
     cleaned = (_clean_word(word, stop_words=True, lemmatize=True, stem=True) for word in raw)
     column = np.fromiter((columns.get(word, -1) for word in cleaned), np.int64, len(raw))
     known = column[places]
@@ -241,12 +211,12 @@ def _table(
 
 
 def _main_axes(weighted: csr_array, n_dims: int) -> Floats:
-    """Return the directions in which texts vary most, at most `n_dims`, the same at every run."""
+    """Return the directions in which texts vary most, (n_words, at most n_dims); reproducible."""
     most = min(weighted.shape) - 1
     if not 1 <= n_dims <= most:
         raise InputError(
-            f"n_dims must lie between 1 and {most} here, below the number of texts and of words "
-            f"{weighted.shape}; got {n_dims}"
+            f"n_dims must lie between 1 and {most} here, less than the number of texts and of "
+            f"words {weighted.shape}; got {n_dims}"
         )
     start = np.random.default_rng(0).normal(size=most + 1)
     seed = {"rng" if "rng" in inspect.signature(svds).parameters else "random_state": 0}

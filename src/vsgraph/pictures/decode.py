@@ -1,13 +1,13 @@
 """Picture files to pixels of one size.
 
-A JPEG is decoded at the smallest scale that covers the size asked for, by simplejpeg and OpenCV
-if they are installed, else by Pillow. All other files go through Pillow.
+A JPEG is decoded at the smallest scale that covers the wanted size, by simplejpeg and OpenCV if
+they are installed, else by Pillow. All other files go through Pillow.
 """
 
 import dataclasses
 import importlib.util
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Protocol
 
@@ -31,14 +31,14 @@ ORIENTATION = 0x0112  # the EXIF tag
 
 
 class Fitting(Protocol):
-    """What :func:`read_picture` needs to know: which size to decode to, and how to fit it."""
+    """A way to prepare pictures: :class:`Preparation`, or the random crops of training."""
 
     def before_crop(self, height: int, width: int) -> tuple[int, int]:
         """Return the least height and width to decode a picture of this size to."""
         ...
 
     def fit(self, pixels: Pixels) -> Pixels:
-        """Return pixels of the size asked for."""
+        """Return pixels of the final size."""
         ...
 
 
@@ -52,7 +52,7 @@ class Preparation:
         Size of the result.
     crop : float, optional
         Scale the shorter side to size / crop and cut out the middle. If None, the whole picture is
-        squeezed into the size, so that nothing at the edge is lost.
+        squeezed into the size, and nothing at the edge is lost.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Preparation:
         return max(self.height, round(height * scale)), max(self.width, round(width * scale))
 
     def fit(self, pixels: Pixels) -> Pixels:
-        """Scale to the size asked for, and cut out the middle if there is a crop."""
+        """Scale to the final size, and cut out the middle if there is a crop."""
         height, width = self.before_crop(*pixels.shape[:2])
         scaled = pixels if pixels.shape[:2] == (height, width) else resize(pixels, height, width)
         top, left = (height - self.height) // 2, (width - self.width) // 2
@@ -86,17 +86,13 @@ class Preparation:
 
 @cache
 def decoder() -> str:
-    """Return the name of the decoder in use; vectors of different decoders are never mixed.
-
-    >>> decoder() in {"simplejpeg, OpenCV", "Pillow"}
-    True
-    """
+    """Return the name of the decoder in use; vectors of different decoders are never mixed."""
     fast = all(importlib.util.find_spec(name) for name in ("simplejpeg", "cv2"))
     return "simplejpeg, OpenCV" if fast else "Pillow"
 
 
 def read_picture(data: bytes, preparation: Fitting) -> Pixels:
-    """Return the pixels of a picture file's bytes, upright, RGB, of the size asked for.
+    """Return the pixels of a picture: upright, RGB, of the size of the preparation.
 
     Transparent pictures are laid on white, animated ones give their first frame, 16-bit ones are
     reduced to 8 bits.
@@ -104,9 +100,9 @@ def read_picture(data: bytes, preparation: Fitting) -> Pixels:
     Parameters
     ----------
     data : bytes
-        The file as it is.
+        The content of the file.
     preparation : Preparation
-        The size, and how to get there; or a random crop, when training.
+        The size, and how to get there.
 
     Returns
     -------
@@ -115,7 +111,7 @@ def read_picture(data: bytes, preparation: Fitting) -> Pixels:
     Raises
     ------
     PictureError
-        It is missing, not a picture, too large, too small, or broken.
+        If it is empty, not a picture, too large, too small, or broken.
     """
     with picture_errors():
         pixels = _fast_jpeg(data, preparation) if data[:3] == b"\xff\xd8\xff" else None
@@ -129,11 +125,7 @@ def read_picture(data: bytes, preparation: Fitting) -> Pixels:
 
 
 def why_unreadable(data: bytes) -> PictureError | None:
-    """Return why a picture cannot be encoded, None if it can.
-
-    >>> print(why_unreadable(b"<html>"))
-    not a picture: a web page or drawing in text
-    """
+    """Return the error that keeps a picture from being encoded, None if there is none."""
     try:
         read_picture(data, Preparation(64, 64))
     except PictureError as error:
@@ -170,7 +162,7 @@ def _fast_jpeg(data: bytes, preparation: Fitting) -> Pixels | None:
 
 
 def _orientation(data: bytes) -> int:
-    """Return the EXIF orientation of a JPEG, 1 where there is none."""
+    """Return the EXIF orientation of a JPEG, 1 if it has none."""
     start = data.find(b"Exif\x00\x00", 0, 4096)
     if start < 4:
         return 1
@@ -196,29 +188,24 @@ def _upright(pixels: Pixels, orientation: int) -> Pixels:
 
 
 def resize(pixels: Pixels, height: int, width: int) -> Pixels:
-    """Scale by area when shrinking, by cubic curves when growing."""
+    """Scale pixels, by area if they shrink, else by cubic interpolation."""
     if decoder() == "Pillow":
         cubic = Image.Resampling.BICUBIC
         return np.asarray(Image.fromarray(pixels).resize((width, height), cubic, reducing_gap=2.0))
     import cv2
 
     shrinks = height <= pixels.shape[0] and width <= pixels.shape[1]
-    way = cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC
-    return cv2.resize(pixels, (width, height), interpolation=way)
+    method = cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC
+    return cv2.resize(pixels, (width, height), interpolation=method)
 
 
 @contextmanager
 def quiet_decoders() -> Iterator[None]:
     """Hide Pillow's warnings, and keep OpenCV from starting threads beside ours."""
-    with quiet_pillow():
-        if decoder() == "Pillow":
-            yield
-            return
-        import cv2
+    with quiet_pillow(), ExitStack() as stack:
+        if decoder() != "Pillow":
+            import cv2
 
-        before = cv2.getNumThreads()
-        cv2.setNumThreads(1)
-        try:
-            yield
-        finally:
-            cv2.setNumThreads(before)
+            stack.callback(cv2.setNumThreads, cv2.getNumThreads())
+            cv2.setNumThreads(1)
+        yield

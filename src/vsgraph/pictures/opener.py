@@ -45,7 +45,7 @@ class PictureError(Exception):
 
 
 class Header(NamedTuple):
-    """What the header of a picture file says."""
+    """The suffix that fits a picture file, and its size."""
 
     suffix: str
     width: int
@@ -53,23 +53,7 @@ class Header(NamedTuple):
 
 
 def open_picture(source: bytes | IO[bytes]) -> Image.Image:
-    """Open a picture without decoding its pixels.
-
-    Parameters
-    ----------
-    source : bytes or binary file
-        The file's bytes, or the file itself, open at its start.
-
-    Returns
-    -------
-    image : PIL.Image.Image
-        Its pixels are decoded when they are first used.
-
-    Raises
-    ------
-    PictureError
-        It is missing, not a picture, too large, or broken.
-    """
+    """Open a picture without decoding its pixels; PictureError if it cannot be used."""
     file = io.BytesIO(source) if isinstance(source, bytes) else source
     head = file.read(512)
     if not head:
@@ -104,7 +88,7 @@ def check_size(width: int, height: int) -> None:
 
 @contextmanager
 def picture_errors() -> Iterator[None]:
-    """Turn whatever decoders raise on damaged files into a PictureError."""
+    """Turn any error of a decoder into a PictureError."""
     try:
         yield
     except PictureError:
@@ -122,36 +106,18 @@ def quiet_pillow() -> Iterator[None]:
 
 
 def read_header(source: Path | bytes) -> Header:
-    """Return what the header of a picture file says; PictureError if it cannot be read.
-
-    >>> file = io.BytesIO()
-    >>> Image.new("RGB", (4, 3)).save(file, "PNG")
-    >>> read_header(file.getvalue())
-    Header(suffix='.png', width=4, height=3)
-    """
-    if isinstance(source, Path):
-        try:
-            with source.open("rb") as file:
-                return _header(open_picture(file))
-        except (OSError, ValueError) as error:
-            raise PictureError(MISSING) from error
-    return _header(open_picture(source))
-
-
-def _header(image: Image.Image) -> Header:
-    """Return suffix and size of an open picture."""
-    kind = str(image.format)
-    return Header(SUFFIXES.get(kind, f".{kind.lower()}"), *image.size)
+    """Return the suffix and size in the header of a picture; PictureError if it cannot be read."""
+    try:
+        with source.open("rb") if isinstance(source, Path) else io.BytesIO(source) as file:
+            image = open_picture(file)
+            kind = str(image.format)
+            return Header(SUFFIXES.get(kind, f".{kind.lower()}"), *image.size)
+    except (OSError, ValueError) as error:
+        raise PictureError(MISSING) from error
 
 
 def small_jpeg(data: bytes, *, side: int, quality: int) -> bytes:
-    """Return a picture as a small JPEG, empty if it cannot be read.
-
-    The first frame of an animation, upright, on white where it is transparent.
-
-    >>> small_jpeg(b"<html>", side=128, quality=80)
-    b''
-    """
+    """Return a picture as a small JPEG, upright, on white; empty if it cannot be read."""
     buffer = io.BytesIO()
     try:
         with picture_errors():
@@ -173,7 +139,7 @@ def upright_rgb(image: Image.Image, least: tuple[int, int]) -> Image.Image:
 
 
 def _as_rgb(image: Image.Image) -> Image.Image:
-    """Return the colors as 8-bit RGB, on white where transparent."""
+    """Return a picture as 8-bit RGB, laid on white if it is transparent."""
     if image.mode.startswith(("I", "F")):
         return Image.fromarray(_eight_bits(np.asarray(image))).convert("RGB")
     if image.mode in {"RGBA", "LA", "PA", "La", "RGBa"} or "transparency" in image.info:

@@ -1,7 +1,4 @@
-"""COCO captions as a crawl: the label is a query word in a caption, the truth marked by people.
-
-Real photos, real words with several meanings: an open benchmark of semantic noise.
-"""
+"""COCO captions as a crawl: labels are query words in a caption, the truth is marked by people."""
 
 import json
 import re
@@ -12,12 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from vsgraph.crawls.columns import Gathered, in_blocks, table_of
+from vsgraph.crawls.columns import LISTS, Gathered
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
-
-FIELDS = ("title", "description")
 
 
 def read_coco(
@@ -29,35 +24,13 @@ def read_coco(
     random_state: int = 0,
     problems: Problems,
 ) -> Crawl:
-    """Read official ``captions_*.json``, and the truth from ``instances_*.json`` beside it.
-
-    Parameters
-    ----------
-    path : Path
-        The captions file, or a folder that holds it (or its ``annotations``).
-    queries : Path, optional
-        JSON: class name to ``{"query": pattern, "wnid": id}``, or to the pattern alone. By default
-        the names of COCO's classes are the queries.
-    images : Path, optional
-        The folder of photos; by default ``train2017`` and the like beside the annotations.
-    several_labels : bool
-        Every query that hits the first caption is a web label, instead of one drawn at random.
-    random_state : int
-        For the draw where several queries hit.
-    problems : Problems
-        Where to say what is wrong.
-
-    Returns
-    -------
-    crawl : Crawl
-        `title` is the first caption, `description` the others; the truth is the marked classes.
-    """
-    captions_file = find_captions(path)
+    """Read official ``captions_*.json``, and the truth from ``instances_*.json`` beside it."""
+    captions_file = _find_captions(path)
     part = captions_file.stem.removeprefix("captions_")
     captions = _load(captions_file)
     instances_file = captions_file.with_name(f"instances_{part}.json")
     if queries is None and not instances_file.exists():
-        raise InputError(f"{instances_file} is not there, so give the queries (--queries)")
+        raise InputError(f"{instances_file} does not exist, so give the queries (--queries)")
     instances = _load(instances_file) if instances_file.exists() else None
     names = {e["id"]: e["name"] for e in instances["categories"]} if instances else {}
     patterns, wnids = _queries(queries, list(names.values()))
@@ -80,46 +53,45 @@ def read_coco(
             })  # fmt: skip
     types = {
         "image": pa.string(),
-        "web_labels": pa.list_(pa.string()) if several_labels else pa.string(),
+        "web_labels": LISTS if several_labels else pa.string(),
         "title": pa.string(), "description": pa.string(),
-        **({"truth": pa.list_(pa.string())} if instances else {}),
+        **({"truth": LISTS} if instances else {}),
     }  # fmt: skip
-    gathered = Gathered(problems, FIELDS)
-    for block in in_blocks(rows):
-        gathered.add(table_of(block, types))
+    gathered = Gathered(problems, ("title", "description"))
+    gathered.add_rows(rows, types)
     return gathered.crawl(f"COCO captions ({part})", root, classes=list(patterns), wnids=wnids)
 
 
-def find_captions(path: Path) -> Path:
+def _find_captions(path: Path) -> Path:
     """Return the captions file meant by a path."""
     if path.is_file():
         return path
-    found = sorted([*path.glob("captions_*.json"), *path.glob("annotations/captions_*.json")])
-    if not found:
+    files = sorted([*path.glob("captions_*.json"), *path.glob("annotations/captions_*.json")])
+    if not files:
         raise InputError(f"{path} holds no captions_*.json")
-    if len(found) > 1:
-        listed = ", ".join(file.name for file in found)
+    if len(files) > 1:
+        listed = ", ".join(file.name for file in files)
         raise InputError(f"{path} holds {listed}; give the path of one")
-    return found[0]
+    return files[0]
 
 
 def _load(path: Path) -> dict[str, Any]:
-    """Return a COCO file."""
+    """Return the content of a COCO file."""
     try:
         content = json.loads(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise InputError(f"{path} is no JSON: {error}") from error
+        raise InputError(f"{path} is not JSON: {error}") from error
     if not isinstance(content, dict) or "annotations" not in content:
-        raise InputError(f"{path} is no COCO file: it has no annotations")
+        raise InputError(f"{path} is not a COCO file: it has no annotations")
     return content
 
 
 def _queries(
     path: Path | None, categories: list[str]
 ) -> tuple[dict[str, re.Pattern[str]], list[str | None]]:
-    """Return the query of each class as a pattern of whole words, and wnids where given."""
+    """Return the query of each class as a pattern of whole words, and the wnids that are given."""
     if path is None:
         entries: dict[str, Any] = {name: f"{re.escape(name)}s?" for name in categories}
     else:
@@ -133,7 +105,9 @@ def _queries(
         try:
             patterns[name] = re.compile(rf"\b(?:{query})\b", re.IGNORECASE)
         except re.error as error:
-            raise InputError(f"{path}: the query of {name!r} is no pattern: {error}") from error
+            raise InputError(
+                f"{path}: the query of {name!r} is not a regular expression: {error}"
+            ) from error
         wnids.append(None if isinstance(entry, str) else entry.get("wnid"))
     return patterns, wnids
 

@@ -1,15 +1,15 @@
-"""NUS-WIDE in its official layout: photos of Flickr with 81 concepts, several a photo."""
+"""NUS-WIDE in its official layout: photos from Flickr with 81 concepts, several per photo."""
 
 import csv
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vsgraph.crawls.columns import BLOCK, Gathered
+from vsgraph.common.blocks import evenly_spread
+from vsgraph.crawls.columns import Gathered, in_blocks
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
@@ -22,20 +22,7 @@ SPLITS = {"train": "Train", "test": "Test", "all": ""}
 def read_nus_wide(path: Path, *, split: str = "train", problems: Problems) -> Crawl:
     """Read NUS-WIDE: user tags as web labels, all tags as text, people's labels as truth.
 
-    Parameters
-    ----------
-    path : Path
-        The root, which holds ``ImageList``, ``NUS_WID_Tags``, ``Groundtruth``, ``ConceptsList``.
-    split : {"train", "test", "all"}
-        The official split. Training photos without a web label are left out, and test photos
-        without a true one.
-    problems : Problems
-        Where to say what is wrong.
-
-    Returns
-    -------
-    crawl : Crawl
-        Photos may have several labels; photos that are missing on disk stay listed.
+    The root holds ``ImageList``, ``NUS_WID_Tags``, ``Groundtruth`` and ``ConceptsList``.
     """
     if split not in SPLITS:
         raise InputError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
@@ -44,14 +31,11 @@ def read_nus_wide(path: Path, *, split: str = "train", problems: Problems) -> Cr
     images = files.images()
     web = _matrix(files.tags81(), len(images), len(concepts))
     truth = files.truth(concepts, len(images))
-    used = truth.any(axis=1) if split == "test" and truth is not None else web.any(axis=1)
     labels = truth if split == "test" and truth is not None else web
     folder = files.image_folder(images)
     tags = files.all_tags()
     gathered = Gathered(problems, ("tags",))
-    rows = np.flatnonzero(used)
-    for start in range(0, len(rows), BLOCK):
-        block = rows[start : start + BLOCK]
+    for block in in_blocks(np.flatnonzero(labels.any(axis=1))):
         names = [images[row] for row in block]
         columns = {
             "image": pa.array([folder + name for name in names]),
@@ -61,31 +45,19 @@ def read_nus_wide(path: Path, *, split: str = "train", problems: Problems) -> Cr
         if truth is not None:
             columns["truth"] = _names(truth[block], concepts)
         gathered.add(pa.table(columns))
-    wnids = [senses_of_concepts().get(concept) for concept in concepts]
+    with NUS_81.open(encoding="utf-8") as file:
+        senses = {row["class"]: row["wnid"] for row in csv.DictReader(file)}
+    wnids = [senses.get(concept) for concept in concepts]
     return gathered.crawl(f"NUS-WIDE ({split})", path, classes=concepts, wnids=wnids)
 
 
-def senses_of_concepts() -> dict[str, str]:
-    """Return the WordNet id of each of the 81 concepts, chosen by hand.
-
-    >>> senses_of_concepts()["coral"]
-    'n01915811'
-    """
-    with NUS_81.open(encoding="utf-8") as file:
-        return {row["class"]: row["wnid"] for row in csv.DictReader(file)}
-
-
 def _flickr_id(name: str) -> str:
-    """Return the id of a photo.
-
-    >>> _flickr_id("actor/0001_2124494179.jpg")
-    '2124494179'
-    """
+    """Return the id of a photo: '2124494179' of 'actor/0001_2124494179.jpg'."""
     return name.rpartition("_")[2].partition(".")[0]
 
 
 def _names(labels: NDArray[np.bool_], concepts: list[str]) -> pa.ListArray:
-    """Return a table of booleans as lists of names."""
+    """Return booleans, (n_photos, n_concepts), as lists of names."""
     rows, classes = np.nonzero(labels)
     starts = np.searchsorted(rows, np.arange(len(labels) + 1))
     values = pa.array(concepts).take(pa.array(classes))
@@ -93,15 +65,15 @@ def _names(labels: NDArray[np.bool_], concepts: list[str]) -> pa.ListArray:
 
 
 def _matrix(path: Path, n_rows: int, n_columns: int) -> NDArray[np.bool_]:
-    """Read lines of 0 and 1, whatever stands between them."""
+    """Read lines of 0 and 1 as booleans, (n_rows, n_columns)."""
     matrix = np.zeros((n_rows, n_columns), bool)
     number = 0
-    with _open(path).open("rb") as opened:
-        for number, line in enumerate(opened, 1):
+    with _existing(path).open("rb") as file:
+        for number, line in enumerate(file, 1):
             values = line.split()
             if number > n_rows or len(values) != n_columns or not set(values) <= {b"0", b"1"}:
                 raise InputError(
-                    f"{path}, line {number}: wanted {n_columns} times 0 or 1 on {n_rows} lines"
+                    f"{path}, line {number}: expected {n_rows} lines of {n_columns} times 0 or 1"
                 )
             matrix[number - 1] = [value == b"1" for value in values]
     if number != n_rows:
@@ -109,34 +81,34 @@ def _matrix(path: Path, n_rows: int, n_columns: int) -> NDArray[np.bool_]:
     return matrix
 
 
-def _open(path: Path) -> Path:
+def _existing(path: Path) -> Path:
     if not path.is_file():
-        raise InputError(f"{path} is not there; it belongs to the official NUS-WIDE layout")
+        raise InputError(f"{path} does not exist; it is part of the official NUS-WIDE layout")
     return path
 
 
 @dataclasses.dataclass(frozen=True)
 class _Files:
-    """Where the official layout keeps what."""
+    """The files of the official layout."""
 
     root: Path
     split: str
 
     def _find(self, *places: str) -> Path:
-        """Return the first of the places that is there."""
+        """Return the first of the places that exists, or else the first."""
         paths = [self.root / place for place in places]
         return next((path for path in paths if path.is_file()), paths[0])
 
     def concepts(self) -> list[str]:
         """Return the names of the 81 concepts."""
         path = self._find("ConceptsList/Concepts81.txt", "Concepts81.txt")
-        return _open(path).read_text(encoding="utf-8").split()
+        return _existing(path).read_text(encoding="utf-8").split()
 
     def images(self) -> list[str]:
-        """Return the photos, with slashes."""
+        """Return the paths of the photos, with slashes."""
         name = f"{self.split}Imagelist.txt"
         path = self._find(f"ImageList/{name}", f"Imagelist/{name}", name)
-        lines = _open(path).read_text(encoding="utf-8").splitlines()
+        lines = _existing(path).read_text(encoding="utf-8").splitlines()
         names = [line.strip().replace("\\", "/") for line in lines if line.strip()]
         unsafe = next((n for n in names if n.startswith("/") or ".." in n.split("/")), None)
         if unsafe is not None:
@@ -149,34 +121,28 @@ class _Files:
         return self._find(f"NUS_WID_Tags/{name}", f"NUS_WIDE_Tags/{name}", f"Tags/{name}", name)
 
     def truth(self, concepts: list[str], n_rows: int) -> NDArray[np.bool_] | None:
-        """Return people's labels, None if they are not there."""
+        """Return people's labels, (n_rows, n_concepts), None if there are none."""
         folder, tail = ("TrainTestLabels", f"_{self.split}") if self.split else ("AllLabels", "")
-        place: Callable[[str], Path] = lambda c: self._find(  # noqa: E731
-            f"Groundtruth/{folder}/Labels_{c}{tail}.txt", f"{folder}/Labels_{c}{tail}.txt"
-        )
-        if not place(concepts[0]).is_file():
+        names = [f"{folder}/Labels_{concept}{tail}.txt" for concept in concepts]
+        paths = [self._find(f"Groundtruth/{name}", name) for name in names]
+        if not paths[0].is_file():
             return None
-        return np.column_stack([_matrix(place(c), n_rows, 1) for c in concepts])
+        return np.column_stack([_matrix(path, n_rows, 1) for path in paths])
 
     def all_tags(self) -> dict[str, str]:
         """Return the tags of each photo, by its Flickr id."""
         path = self._find("NUS_WID_Tags/All_Tags.txt", "NUS_WIDE_Tags/All_Tags.txt", "All_Tags.txt")
         if not path.is_file():
             return {}
-        tags: dict[str, str] = {}
-        with path.open(encoding="utf-8", errors="replace") as opened:
-            for line in opened:
-                photo, _, words = line.strip().partition(" ")
-                tags[photo] = words.strip()
-        return tags
+        with path.open(encoding="utf-8", errors="replace") as file:
+            parts = (line.strip().partition(" ") for line in file)
+            return {photo: words.strip() for photo, _, words in parts}
 
     def image_folder(self, images: list[str]) -> str:
         """Return the folder that the photos' paths start from; some photos may be missing."""
-        for name in images[:: max(1, len(images) // 200)]:
+        for row in evenly_spread(len(images), 200):
             for folder in IMAGE_FOLDERS:
-                if (self.root / folder / name).exists():
+                if (self.root / folder / images[row]).exists():
                     return f"{folder}/" if folder else ""
-        there = [
-            f"{folder}/" for folder in IMAGE_FOLDERS if folder and (self.root / folder).is_dir()
-        ]
-        return next(iter(there), "")
+        existing = (folder for folder in IMAGE_FOLDERS if folder and (self.root / folder).is_dir())
+        return next((f"{folder}/" for folder in existing), "")

@@ -1,9 +1,10 @@
-"""The files that tables come in, a block of text columns at a time."""
+"""Files of tables, read one block of text columns at a time."""
 
 import csv as python_csv
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from vsgraph.crawls.columns import BLOCK, as_names, as_text, in_blocks
+from vsgraph.crawls.columns import BLOCK, LISTS, as_names, as_text, in_blocks
 from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.texts import decode
 from vsgraph.errors import InputError
-
-LISTS = pa.list_(pa.string())
 
 
 def header_of(file: Path) -> list[str]:
@@ -34,31 +33,27 @@ def header_of(file: Path) -> list[str]:
 
 
 def _csv_header(file: Path) -> tuple[list[str], str]:
-    """Return the names in the first line and what stands between them."""
-    with file.open("rb") as opened:
-        raw = opened.readline(2**20)
+    """Return the names in the first line, and the delimiter."""
+    with file.open("rb") as lines:
+        raw = lines.readline(2**20)
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{file} is UTF-16; save it as UTF-8")
     line = decode(raw.removeprefix(b"\xef\xbb\xbf"))[0].rstrip("\r\n")
-    between = "\t" if file.suffix.lower() == ".tsv" else max(",;\t|", key=line.count)
-    return next(python_csv.reader([line], delimiter=between), []), between
+    delimiter = "\t" if file.suffix.lower() == ".tsv" else max(",;\t|", key=line.count)
+    return next(python_csv.reader([line], delimiter=delimiter), []), delimiter
 
 
 def _keys_of(file: Path) -> list[str]:
     """Return the keys of the first thousand objects of a file of JSON lines."""
-    keys: dict[str, None] = {}
-    with file.open("rb") as opened:
-        for _, line in zip(range(1000), opened, strict=False):
-            row = _object(line)
-            if row is not None:
-                keys |= dict.fromkeys(row)
-    if not keys:
-        raise InputError(f"{file} holds no JSON objects, one a line")
-    return list(keys)
+    with file.open("rb") as lines:
+        rows = [row for line in islice(lines, 1000) if (row := _object(line))]
+    if not rows:
+        raise InputError(f"{file} holds no JSON objects, one per line")
+    return list(dict.fromkeys(key for row in rows for key in row))
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
-    """Return the object of a line, None if it is none."""
+    """Return the JSON object in a line, None if there is none."""
     try:
         row = json.loads(decode(line)[0])
     except (ValueError, RecursionError):
@@ -69,14 +64,9 @@ def _object(line: bytes) -> dict[str, Any] | None:
 def raw_blocks(file: Path, names: Sequence[str], problems: Problems) -> Iterator[pa.Table]:
     """Yield blocks of some columns, values as text or lists of text."""
     reader = _File(file, names, problems)
-    ending = file.suffix.lower()
+    readers = {".parquet": reader.parquet, ".csv": reader.csv, ".tsv": reader.csv}
     try:
-        if ending == ".parquet":
-            yield from reader.parquet()
-        elif ending in {".csv", ".tsv"}:
-            yield from reader.csv()
-        else:
-            yield from reader.json_lines()
+        yield from readers.get(file.suffix.lower(), reader.json_lines)()
     except pa.ArrowException as error:
         raise InputError(f"{file} cannot be read: {error}") from error
 
@@ -97,7 +87,7 @@ class _File:
             )  # fmt: skip
 
     def _as_strings(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return a column of Parquet as text, or as lists of text where it holds lists."""
+        """Return a column of Parquet as text, or as lists of text if it holds lists."""
         kind = column.type
         if pa.types.is_dictionary(kind):
             return self._as_strings(name, column.cast(kind.value_type))
@@ -111,7 +101,7 @@ class _File:
         return column.cast(pa.string())
 
     def csv(self) -> Iterator[pa.Table]:
-        header, between = _csv_header(self.file)
+        header, delimiter = _csv_header(self.file)
 
         def skip(row: Any) -> str:  # noqa: ANN401
             self.problems.add(
@@ -126,7 +116,7 @@ class _File:
                 column_names=_unique(header), skip_rows=1, use_threads=False, block_size=2**24
             ),
             pa_csv.ParseOptions(
-                delimiter=between, newlines_in_values=True, invalid_row_handler=skip
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip
             ),
             pa_csv.ConvertOptions(
                 include_columns=self.names, check_utf8=False,
@@ -139,7 +129,7 @@ class _File:
             row += batch.num_rows
 
     def _decoded(self, column: pa.Array, first: int) -> pa.ChunkedArray:
-        """Return bytes as text; what is not UTF-8 is counted and read as Windows' Latin."""
+        """Return bytes as text; if they are not UTF-8, add a problem and read Windows-1252."""
         try:
             return pa.chunked_array([column.cast(pa.string())])
         except pa.ArrowInvalid:
@@ -152,35 +142,31 @@ class _File:
             return pa.chunked_array([pa.array(texts, pa.string())])
 
     def json_lines(self) -> Iterator[pa.Table]:
-        with self.file.open("rb") as opened:
-            for lines in in_blocks(enumerate(opened, 1)):
-                rows = [row for number, line in lines if (row := self._row(number, line))]
+        with self.file.open("rb") as lines:
+            for block in in_blocks(enumerate(lines, 1)):
+                rows = [row for number, line in block if (row := self._row(number, line))]
                 yield pa.table({name: _json_column(rows, name) for name in self.names})
 
     def _row(self, number: int, line: bytes) -> dict[str, Any] | None:
-        """Return the object of a line, counting what is none."""
+        """Return the JSON object in a line; add a problem if there is none."""
         if not line.strip():
             return None
         if not decode(line)[1]:
             self.problems.add("text not in UTF-8", f"{self.file}, line {number}")
         row = _object(line)
         if row is None:
-            self.problems.add("broken line", f"{self.file}, line {number}", "no JSON object")
+            self.problems.add("broken line", f"{self.file}, line {number}", "not a JSON object")
         return row
 
 
 def _unique(header: Sequence[str]) -> list[str]:
-    """Return names of columns, a repeated one marked."""
-    seen: dict[str, int] = {}
-    names = []
-    for name in header:
-        seen[name] = seen.get(name, 0) + 1
-        names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
-    return names
+    """Return the names of columns, repeated ones with a number."""
+    before = [header[:i].count(name) for i, name in enumerate(header)]
+    return [f"{name}#{n + 1}" if n else name for name, n in zip(header, before, strict=True)]
 
 
 def _json_column(rows: Sequence[Mapping[str, Any]], name: str) -> pa.ChunkedArray:
-    """Return the values of a key as text, or as lists of text where any is a list."""
+    """Return the values of a key as text, or as lists of text if any is a list."""
     values = [row.get(name) for row in rows]
     if any(isinstance(value, list) for value in values):
         return pa.chunked_array([pa.array(list(map(as_names, values)), LISTS)])

@@ -11,15 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from vsgraph.crawls.columns import (
-    ClassList,
-    Gathered,
-    as_text,
-    in_blocks,
-    is_image,
-    read_class_list,
-    table_of,
-)
+from vsgraph.common.blocks import evenly_spread
+from vsgraph.crawls.columns import LISTS, ClassList, Gathered, as_text, is_image, read_class_list
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
@@ -27,11 +20,8 @@ from vsgraph.errors import InputError
 SOURCES = ("google", "flickr")
 TEXT = {"google": ("title", "description"), "flickr": ("title", "tags")}  # the paper's choice
 FIELDS = ("title", "tags", "description")
-TYPES = {
-    "image": pa.string(),
-    "web_labels": pa.string(),
-    "source": pa.string(),
-} | dict.fromkeys(FIELDS, pa.string())
+TYPES = dict.fromkeys(("image", "web_labels", "source", *FIELDS), pa.string())
+CHECKED = TYPES | {"truth": LISTS}
 IMAGE_FOLDERS = (
     "", "train_images_256", "train_images", "images", "resized_images", "train_images_resized",
 )  # fmt: skip
@@ -50,50 +40,30 @@ def read_webvision(
 ) -> Crawl:
     """Read WebVision: images found on Google and Flickr by query, with the text beside them.
 
-    Parameters
-    ----------
-    path : Path
-        The root, which holds ``info/``.
-    split : {"train", "val"}
-        The crawl, or the validation images that people checked.
-    sources : tuple of str
-        Which of ``google`` and ``flickr``.
-    classes : Path or sequence of str, optional
-        A file of wnids, one a line, to which the classes are narrowed, as in Google-500.
-    all_text : bool
-        Every text field; by default the paper's: title and description of Google, title and tags
-        of Flickr.
-    problems : Problems
-        Where to say what is wrong.
-
-    Returns
-    -------
-    crawl : Crawl
-        Classes are wnids, in the official order or that of `classes`.
+    Classes are wnids, in the official order or that of `classes`. The root holds ``info/``.
     """
     info = path / "info"
     wnids = [line.split()[0] for line in _lines(info / "synsets.txt")]
     chosen = read_class_list(classes) if classes is not None else wnids
     unknown = sorted(set(chosen) - set(wnids))
     if unknown:
-        raise InputError(f"{classes}: {unknown[0]} is none of the classes in {info}/synsets.txt")
-    gathered = Gathered(problems, FIELDS)
+        raise InputError(f"{classes}: {unknown[0]} is not a class in {info}/synsets.txt")
     reader = _Reader(path, wnids, set(chosen), all_text, problems)
-    rows = reader.validation() if split == "val" else reader.training(sources)
-    for block in in_blocks(rows):
-        table = table_of(block, TYPES)
-        gathered.add(_with_truth(table) if split == "val" else table)
+    gathered = Gathered(problems, FIELDS)
+    if split == "val":
+        gathered.add_rows(reader.validation(), CHECKED)
+    else:
+        gathered.add_rows(reader.training(sources), TYPES)
     return gathered.crawl(f"WebVision ({split})", path, classes=chosen, wnids=chosen)
 
 
-def _with_truth(table: pa.Table) -> pa.Table:
-    """Say that the labels are the truth."""
-    truth = pa.array([[name] for name in table["web_labels"].to_pylist()], pa.list_(pa.string()))
-    return table.append_column("truth", truth)
+def _checked(image: str, wnid: str) -> dict[str, Any]:
+    """Return the row of an image whose label people have checked."""
+    return {"image": image, "web_labels": wnid, "source": "validation", "truth": [wnid]}
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the lines of a list that must be there."""
+    """Return the lines of a list that must exist."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
@@ -102,7 +72,7 @@ def _lines(path: Path) -> list[str]:
 
 @dataclasses.dataclass
 class _Reader:
-    """Makes rows of the lines of the file lists."""
+    """Turns the lines of the file lists into rows."""
 
     root: Path
     wnids: list[str]
@@ -125,19 +95,19 @@ class _Reader:
                     yield row | texts | {"image": folder + row["image"]}
 
     def _lists(self, sources: tuple[str, ...]) -> list[str]:
-        """Return the names of the file lists: one a source, or one for all."""
-        there = [s for s in sources if (self.root / "info" / f"train_filelist_{s}.txt").exists()]
-        if not there and (self.root / "info" / "train_filelist_all.txt").exists():
+        """Return the names of the file lists: one per source, or one for all."""
+        names = [s for s in sources if (self.root / "info" / f"train_filelist_{s}.txt").exists()]
+        if not names and (self.root / "info" / "train_filelist_all.txt").exists():
             return ["all"]
-        if not there:
+        if not names:
             raise InputError(f"{self.root}/info holds no train_filelist of {', '.join(sources)}")
-        return there
+        return names
 
     def _metas(self, list_name: str, n_images: int) -> list[str]:
-        """Return which text belongs to each line, nothing where there is no such list."""
+        """Return the reference to the text of each line, empty if there is no such list."""
         path = self.root / "info" / f"train_meta_list_{list_name}.txt"
         if not path.exists():
-            self.problems.add("list of metadata that is not there", str(path), "no text is read")
+            self.problems.add("list of metadata missing", str(path), "no text is read")
             return [""] * n_images
         metas = _lines(path)
         if len(metas) != n_images:
@@ -146,14 +116,14 @@ class _Reader:
 
     def _image_folder(self, images: list[str]) -> str:
         """Return the folder that the images' paths start from."""
-        for line in images[:: max(1, len(images) // 50)]:
+        for row in evenly_spread(len(images), 50):
             for folder in IMAGE_FOLDERS:
-                if (self.root / folder / line.split()[0]).exists():
+                if (self.root / folder / images[row].split()[0]).exists():
                     return f"{folder}/" if folder else ""
         return ""
 
     def _row(self, line: str, where: str) -> dict[str, Any] | None:
-        """Return path, label and source of a line, None if it is of another class."""
+        """Return the path, label and source in a line, None if it is of another class."""
         path, _, label = line.strip().rpartition(" ")
         if not path or not label.isdecimal() or int(label) >= len(self.wnids) or ".." in path:
             self.problems.add("broken line", where, line[:100])
@@ -165,7 +135,7 @@ class _Reader:
         return {"image": path, "web_labels": wnid, "source": source}
 
     def _texts(self, row: dict[str, Any], meta: str, where: str) -> dict[str, str | None]:
-        """Return the text of an image: the entry that the list says, checked by its id."""
+        """Return the text of an image: the entry that the list names, checked by its id."""
         name, _, number = meta.strip().rpartition(" ")
         if not name or not number.isdecimal():
             return {}
@@ -182,7 +152,7 @@ class _Reader:
         return {field: as_text(entry.get(field)) for field in names}
 
     def _entries(self, name: str) -> list[Any]:
-        """Return the metadata of a query; neighboring lines ask for the same."""
+        """Return the metadata of a query; neighboring lines need the same, so one is cached."""
         if self._page[0] != name:
             self._page = (name, self._read_entries(name))
         return self._page[1]
@@ -201,7 +171,7 @@ class _Reader:
                     return entries
                 self.problems.add("broken metadata", str(path))
                 return []
-        self.problems.add("metadata that is not there", name)
+        self.problems.add("metadata missing", name)
         return []
 
     def validation(self) -> Iterator[dict[str, Any]]:
@@ -210,35 +180,18 @@ class _Reader:
         for number, line in enumerate(_lines(self.root / "info" / "val_filelist.txt"), 1):
             row = self._row(line, f"val_filelist.txt, line {number}")
             if row is not None:
-                yield row | {"image": f"{folder}/{row['image']}", "source": "validation"}
+                yield _checked(f"{folder}/{row['image']}", row["web_labels"])
 
 
 def read_imagenet_validation(path: Path, *, classes: ClassList, problems: Problems) -> Crawl:
-    """Read ImageNet's validation images, in folders named by wnid or by class number.
-
-    Parameters
-    ----------
-    path : Path
-        The folder of class folders.
-    classes : Path or sequence of str
-        A file of wnids, one a line: the classes, and the order that numbers count.
-    problems : Problems
-        Where to say what is wrong.
-
-    Returns
-    -------
-    crawl : Crawl
-        With the truth; folders of other classes are left out.
-    """
+    """Read ImageNet's validation images, in folders named by wnid or by number in `classes`."""
     wnids = read_class_list(classes)
     names = {wnid: wnid for wnid in wnids} | {str(i): wnid for i, wnid in enumerate(wnids)}
     rows = (
-        {"image": f"{folder.name}/{file.name}", "web_labels": names[folder.name],
-         "source": "validation"}
+        _checked(f"{folder.name}/{file.name}", names[folder.name])
         for folder in sorted(path.iterdir()) if folder.is_dir() and folder.name in names
         for file in sorted(folder.iterdir()) if is_image(file.name)
     )  # fmt: skip
     gathered = Gathered(problems, FIELDS)
-    for block in in_blocks(rows):
-        gathered.add(_with_truth(table_of(block, TYPES)))
+    gathered.add_rows(rows, CHECKED)
     return gathered.crawl("ImageNet (validation)", path, classes=wnids, wnids=wnids)

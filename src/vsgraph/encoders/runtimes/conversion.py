@@ -19,7 +19,7 @@ from vsgraph.encoders.runtimes.models import Arrays, Model, cache_folder, need
 from vsgraph.errors import InputError, VSGraphError
 
 AGREE = 0.9999
-EXACT = {"INFERENCE_PRECISION_HINT": "f32"}  # some processors would compute in bf16
+FP32 = {"INFERENCE_PRECISION_HINT": "f32"}  # some processors would compute in bf16
 VERSION = "1"  # raised when the same weights would be converted differently
 
 
@@ -39,17 +39,16 @@ def converted(model: Model, form: str) -> Path:
     """Return the file of a model as ``openvino`` or ``onnx``, converted if it is not cached."""
     if model.onnx_file is not None:
         return model.onnx_file
-    name = {"openvino": "model.xml", "onnx": "model.onnx"}[form]
-    write = {"openvino": _to_openvino, "onnx": to_onnx}[form]
+    name, write = {"openvino": ("model.xml", _to_openvino), "onnx": ("model.onnx", to_onnx)}[form]
     folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-{form}-{VERSION}"
 
     def convert(new: Path) -> None:
         try:
             with quietly():
                 write(model, new / name)
+        except VSGraphError:
+            raise
         except Exception as error:  # converters raise anything
-            if isinstance(error, VSGraphError):
-                raise
             raise ConversionError(f"{model.name} cannot be converted to {form}: {error}") from error
 
     return _keep(folder, convert) / name
@@ -101,7 +100,7 @@ def quietly() -> Iterator[None]:
 
 
 def _to_openvino(model: Model, path: Path) -> None:
-    """Trace the module and save it in fp32; refuse it if it computes something else."""
+    """Trace the module and save it in fp32; refuse it if its outputs differ from torch's."""
     ov = import_openvino()
     import torch
 
@@ -109,30 +108,23 @@ def _to_openvino(model: Model, path: Path) -> None:
     example = tuple(torch.from_numpy(array) for array in model.example())
     with torch.inference_mode():
         network = ov.convert_model(module, example_input=example)
-        network.reshape({i: _free_shape(array) for i, array in enumerate(model.example())})
+        shapes = (array.shape for array in model.example())  # texts have a free length too
+        free = [[-1, *(shape[1:] if len(shape) > 2 else [-1])] for shape in shapes]
+        network.reshape(dict(enumerate(free)))
         ov.save_model(network, path, compress_to_fp16=False)
-        inputs = _other_inputs(model)
+        inputs = [_other_input(array) for array in model.example()]
         outputs = module(*(torch.from_numpy(array) for array in inputs))
     expected = (outputs[0] if isinstance(outputs, tuple) else outputs).numpy()
-    result = ov.Core().compile_model(network, "CPU", EXACT)(list(inputs))[0]
+    result = ov.Core().compile_model(network, "CPU", FP32)(list(inputs))[0]
     if _mean_cosine(expected, result) < AGREE:
-        raise ConversionError(f"{model.name} computes something else in OpenVINO than in torch")
+        raise ConversionError(f"{model.name} gives other results in OpenVINO than in torch")
 
 
-def _other_inputs(model: Model) -> Arrays:
-    """Return inputs of another length than the example, to check that the length is free."""
-    random = np.random.default_rng(0)
-    return tuple(
-        random.integers(0, 256, (3, *array.shape[1:]), np.uint8)
-        if array.ndim > 2
-        else np.full((3, array.shape[1] - 3), array[0, 0])
-        for array in model.example()
-    )
-
-
-def _free_shape(array: NDArray[Any]) -> list[int]:
-    """Return the shape of an input with a free batch size, and for texts a free length."""
-    return [-1, *(array.shape[1:] if array.ndim > 2 else [-1] * (array.ndim - 1))]
+def _other_input(example: NDArray[Any]) -> NDArray[Any]:
+    """Return an input of another size than the example, to check that its size is free."""
+    if example.ndim > 2:
+        return np.random.default_rng(0).integers(0, 256, (3, *example.shape[1:]), np.uint8)
+    return np.full((3, example.shape[1] - 3), example[0, 0])
 
 
 def to_onnx(model: Model, path: Path) -> None:
@@ -161,8 +153,13 @@ def int8_model(model: Model, path: Path, samples: Sequence[Arrays], least: float
     """
     folder = cache_folder() / "models" / f"{model.fingerprint[:32]}-int8-{VERSION}"
 
+    def features(file: Path) -> NDArray[Any]:
+        core = import_openvino().Core()
+        network = core.compile_model(core.read_model(file), "CPU", FP32)
+        return np.concatenate([network(list(sample))[0] for sample in samples])
+
     def check(int8: Path, advice: str) -> None:
-        cosine = _agreement(path, int8, samples)
+        cosine = _mean_cosine(features(path), features(int8))
         if cosine < least:
             raise InputError(
                 f"int8 features of {model.name} have a mean cosine of {cosine:.3f} to fp32, less "
@@ -203,16 +200,6 @@ def _quantize(path: Path, samples: Sequence[Arrays], folder: Path) -> None:
             fast_bias_correction=True,
         )  # fmt: skip
         ov.save_model(small, folder / "model.xml", compress_to_fp16=False)
-
-
-def _agreement(path: Path, small: Path, samples: Sequence[Arrays]) -> float:
-    """Return the mean cosine of the first output's rows of two forms of a model."""
-    core = import_openvino().Core()
-    whole, reduced = (
-        core.compile_model(core.read_model(file), "CPU", EXACT) for file in (path, small)
-    )
-    expected = np.concatenate([whole(list(sample))[0] for sample in samples])
-    return _mean_cosine(expected, np.concatenate([reduced(list(sample))[0] for sample in samples]))
 
 
 def _mean_cosine(one: NDArray[Any], other: NDArray[Any]) -> float:

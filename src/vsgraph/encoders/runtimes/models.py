@@ -17,32 +17,15 @@ Arrays = tuple[NDArray[Any], ...]
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """A network with fixed weights.
+    """A network with fixed weights."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in messages.
-    fingerprint : str
-        Changes with its weights and structure.
-    example : callable
-        Returns inputs of the right kind, as a tuple of arrays. The first axis, and for texts the
-        second, may have any length.
-    input_names, output_names : tuple of str
-        In the order in which it takes and returns arrays.
-    build : callable, optional
-        Returns the torch module, in eval mode.
-    onnx_file : Path, optional
-        The network as a file, instead of `build`.
-    """
-
-    name: str
-    fingerprint: str
-    example: Callable[[], Arrays]
-    input_names: tuple[str, ...]
-    output_names: tuple[str, ...]
-    build: Callable[[], Any] | None = None
-    onnx_file: Path | None = None
+    name: str  # in messages
+    fingerprint: str  # changes with its weights and structure
+    example: Callable[[], Arrays]  # inputs; the first axis, and for texts the second, is free
+    input_names: tuple[str, ...] = ("pixels",)
+    output_names: tuple[str, ...] = ("features",)
+    build: Callable[[], Any] | None = None  # returns the torch module
+    onnx_file: Path | None = None  # the network as a file, instead of `build`
 
 
 def cache_folder() -> Path:
@@ -51,11 +34,7 @@ def cache_folder() -> Path:
 
 
 def hash_files(paths: Iterable[Path], *more: str) -> str:
-    """Return a fingerprint of the content and names of files, and of further words.
-
-    >>> hash_files([], "224") == hash_files([], "224") != hash_files([], "240")
-    True
-    """
+    """Return a fingerprint of the content and names of files, and of further words."""
     digest = hashlib.sha256("\0".join(more).encode())
     for path in sorted(paths):
         digest.update(path.name.encode())
@@ -65,20 +44,12 @@ def hash_files(paths: Iterable[Path], *more: str) -> str:
 
 
 def hash_words(*words: object) -> str:
-    """Return a fingerprint of words.
-
-    >>> len(hash_words("lite0", 224))
-    64
-    """
+    """Return a fingerprint of words."""
     return hashlib.sha256("\0".join(map(str, words)).encode()).hexdigest()
 
 
 def has(*modules: str) -> bool:
-    """Return whether modules are installed, without importing them.
-
-    >>> has("numpy"), has("numpy", "no_such_module")
-    (True, False)
-    """
+    """Return whether modules are installed, without importing them."""
     return all(importlib.util.find_spec(name) is not None for name in modules)
 
 

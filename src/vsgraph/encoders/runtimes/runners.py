@@ -30,17 +30,9 @@ TOLERANCE = {"fp32": 0.9999, "bf16": 0.995, "int8": 0.95}  # least mean cosine t
 
 
 class Runner(Protocol):
-    """A model that is ready to run.
+    """A model that is ready to run."""
 
-    Attributes
-    ----------
-    fingerprint : str
-        Of the model, the runtime and the precision together.
-    runtime, precision : str
-        What it runs on and in.
-    """
-
-    fingerprint: str
+    fingerprint: str  # of the model, the runtime and the precision together
     runtime: str
     precision: str
 
@@ -78,21 +70,17 @@ def open_model(
     """
     check_one_of("runtime", runtime, RUNTIMES)
     check_one_of("precision", precision, PRECISIONS)
-    if runtime != "auto":
-        return _open_on(runtime, model, precision, samples)
+    chosen = choose_runtime(model) if runtime == "auto" else runtime
     try:
-        return _open_on(choose_runtime(model), model, precision, samples)
+        if chosen == "openvino":
+            return OpenVinoRunner(model, precision, samples)
+        if chosen == "onnxruntime":
+            return OnnxRunner(model, precision)
     except ConversionError as error:
+        if runtime != "auto":
+            raise
         warnings.warn(f"{error}; torch runs it, slower", VSGraphWarning, stacklevel=3)
-        return TorchRunner(model, precision)
-
-
-def _open_on(runtime: str, model: Model, precision: str, samples: Sequence[Arrays]) -> Runner:
-    if runtime == "torch":
-        return TorchRunner(model, precision)
-    if runtime == "openvino":
-        return OpenVinoRunner(model, precision, samples)
-    return OnnxRunner(model, precision)
+    return TorchRunner(model, precision)
 
 
 def choose_runtime(model: Model) -> str:
@@ -102,16 +90,13 @@ def choose_runtime(model: Model) -> str:
     if has("openvino"):
         return "openvino"
     ready = has("onnxruntime") and (model.onnx_file is not None or has("onnx", "onnxscript"))
-    if ready or model.build is None:
-        return "onnxruntime"
-    return "torch"
+    return "onnxruntime" if ready or model.build is None else "torch"
 
 
 def _has_gpu() -> bool:
     """Return whether torch can use a GPU; torch is not imported if there is no driver."""
-    if not has("torch") or not (
-        Path("/proc/driver/nvidia").exists() or platform.system() == "Windows"
-    ):
+    has_driver = Path("/proc/driver/nvidia").exists() or platform.system() == "Windows"
+    if not (has_driver and has("torch")):
         return False
     import torch
 
@@ -169,22 +154,18 @@ class OnnxRunner:
     def __init__(self, model: Model, precision: str) -> None:
         need("the runtime ONNX Runtime", "onnx", "onnxruntime")
         if precision not in {"auto", "fp32"}:
-            raise InputError(
-                f"ONNX Runtime runs fp32 only, got {precision}; use openvino for {precision}"
-            )
+            raise InputError(f"ONNX Runtime runs fp32 only; use openvino for {precision}")
         import onnxruntime
 
         self.precision = "fp32"
-        self.fingerprint = hash_words(
-            model.fingerprint, self.runtime, "fp32", onnxruntime.__version__
-        )
+        version = onnxruntime.__version__
+        self.fingerprint = hash_words(model.fingerprint, self.runtime, "fp32", version)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = 3
-        path = converted(model, "onnx")
-        self._session = onnxruntime.InferenceSession(
-            str(path), options, providers=["CPUExecutionProvider"]
-        )
+        path = str(converted(model, "onnx"))
+        providers = ["CPUExecutionProvider"]
+        self._session = onnxruntime.InferenceSession(path, options, providers=providers)
         self._names = [node.name for node in self._session.get_inputs()]
 
     def __call__(self, *inputs: NDArray[Any]) -> list[NDArray[np.float32]]:

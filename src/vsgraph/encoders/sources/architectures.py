@@ -20,40 +20,17 @@ POOLED = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Architecture:
-    """A network before its classifier, and how pictures are prepared for it.
+    """A network before its classifier, and how pictures are prepared for it."""
 
-    Attributes
-    ----------
-    network : str
-        ``lite0``, ``lite1``, ``lite2``, ``timm:NAME``, or ``transformers``.
-    height, width : int
-        Size of its pictures.
-    crop : float, optional
-        See :class:`~vsgraph.encoders.Preparation`.
-    mean, std : sequence of float
-        Subtracted from the values of pixels, which are then divided by `std`.
-    scale : float
-        The bytes of pixels are multiplied by it first.
-    take : str
-        Where the features are in the network's output.
-    config : dict, optional
-        The configuration of a transformers model.
-
-    Examples
-    --------
-    >>> Architecture(network="lite0", height=224, width=224).preparation.describe()
-    'squeeze 224x224'
-    """
-
-    network: str
-    height: int
+    network: str  # "lite0", "lite1", "lite2", "timm:NAME" or "transformers"
+    height: int  # of its pictures
     width: int
-    crop: float | None = None
-    mean: tuple[float, ...] = MEAN
-    std: tuple[float, ...] = STD
-    scale: float = 1 / 255
-    take: str = "tensor"
-    config: dict[str, Any] | None = None
+    crop: float | None = None  # as in Preparation
+    mean: tuple[float, ...] = MEAN  # subtracted from the scaled pixels
+    std: tuple[float, ...] = STD  # they are then divided by it
+    scale: float = 1 / 255  # the bytes of pixels are multiplied by it
+    take: str = "tensor"  # where the features are in the network's output
+    config: dict[str, Any] | None = None  # of a transformers model
 
     @property
     def preparation(self) -> Preparation:
@@ -77,11 +54,7 @@ def resnet50_architecture(size: int | None = None) -> Architecture:
 
 
 def feature_place(kind: str) -> str:
-    """Return where the features are in the output of a kind of transformers model.
-
-    >>> feature_place("resnet"), feature_place("vit"), feature_place("clip")
-    ('pooler_output', 'first token', 'image_embeds')
-    """
+    """Return where the features are in the output of a kind of transformers model."""
     if kind in {"clip", "clip_vision_model"}:
         return "image_embeds"
     return "pooler_output" if kind in POOLED else "first token"
@@ -112,7 +85,6 @@ def picture_model(
         name=Path(name).name,
         fingerprint=fingerprint,
         example=lambda: (np.zeros(shape, np.uint8),),
-        input_names=("pixels",),
         output_names=output_names,
         build=build,
     )

@@ -17,21 +17,11 @@ WEIGHTS = "model.safetensors"
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """A trained classifier, without its weights.
-
-    Attributes
-    ----------
-    architecture : Architecture
-        Its network.
-    class_names : tuple of str
-        The class of each output.
-    several : bool
-        Whether each class has a probability of its own (sigmoid), or all together (softmax).
-    """
+    """A trained classifier, without its weights."""
 
     architecture: Architecture
-    class_names: tuple[str, ...]
-    several: bool = False
+    class_names: tuple[str, ...]  # of each output
+    several: bool = False  # probabilities by sigmoid, for several labels per image, or by softmax
 
     def save(self, folder: Path) -> None:
         """Write it as JSON; the weights are written by :func:`save_weights`."""
@@ -71,9 +61,7 @@ class Checkpoint:
         try:
             network.load_state_dict(weights)
         except RuntimeError as error:
-            raise InputError(
-                f"{folder / WEIGHTS} does not fit {folder / RECORD}: {error}"
-            ) from error
+            raise InputError(f"{folder / WEIGHTS} does not fit {RECORD}: {error}") from error
         return network
 
     def refuse_other_classes(self, class_names: Sequence[str], where: str) -> None:
@@ -124,7 +112,7 @@ def checkpoint_model(folder: Path) -> tuple[Model, Checkpoint]:
     def build() -> Any:  # noqa: ANN401
         from vsgraph.encoders.sources.networks import Scored
 
-        return Scored(checkpoint.build(folder), several=checkpoint.several).eval()
+        return Scored(checkpoint.build(folder), several=checkpoint.several)
 
     fingerprint = hash_files([folder / WEIGHTS, folder / RECORD], "checkpoint")
     model = picture_model(

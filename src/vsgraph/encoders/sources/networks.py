@@ -1,7 +1,5 @@
 """Networks in torch, built from their architecture; imported only where torch is needed."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -47,19 +45,15 @@ def build_body(architecture: Architecture) -> nn.Module:
         from vsgraph.encoders.sources.hub import timm_network
 
         return tower(architecture, timm_network(name.removeprefix("timm:"), pretrained=False))
-    return tower(architecture, _transformers_network(dict(architecture.config or {})))
-
-
-def _transformers_network(config: dict[str, Any]) -> Any:  # noqa: ANN401
-    """Return the image part of a transformers model with random weights."""
     import transformers
 
+    config = dict(architecture.config or {})
     kind = config.pop("model_type")
     whole = transformers.AutoConfig.for_model(kind, **config)
-    network = vision_class(kind)
-    if network is not None:
-        return network(getattr(whole, "vision_config", whole))
-    return transformers.AutoModel.from_config(whole)
+    image_part = vision_class(kind)
+    if image_part is None:
+        return tower(architecture, transformers.AutoModel.from_config(whole))
+    return tower(architecture, image_part(getattr(whole, "vision_config", whole)))
 
 
 def n_features(body: nn.Module, architecture: Architecture) -> int:

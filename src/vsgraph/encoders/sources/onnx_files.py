@@ -43,8 +43,6 @@ def onnx_model(path: Path, size: int | None = None) -> ImageModel:
         name=path.name,
         fingerprint=hash_files([path], preparation.describe()),
         example=lambda: (as_input(blank),),
-        input_names=("pixels",),
-        output_names=("features",),
         onnx_file=path,
     )
     return model, preparation, 0, as_input

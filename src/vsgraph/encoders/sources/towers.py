@@ -14,15 +14,13 @@ class ImageTower(nn.Module):
     mean: Tensor
     std: Tensor
 
-    def __init__(
-        self, network: nn.Module, mean: list[float], std: list[float], scale: float, take: str
-    ) -> None:
+    def __init__(self, architecture: Architecture, network: nn.Module) -> None:
         super().__init__()
         self.network = network
-        self.scale = scale
-        self.take = take
-        self.register_buffer("mean", torch.tensor(mean).view(1, -1, 1, 1))
-        self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1))
+        self.scale = architecture.scale
+        self.take = architecture.take
+        self.register_buffer("mean", torch.tensor(architecture.mean).view(1, -1, 1, 1))
+        self.register_buffer("std", torch.tensor(architecture.std).view(1, -1, 1, 1))
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Normalize, run, and take the features."""
@@ -38,8 +36,7 @@ class ImageTower(nn.Module):
 
 def tower(architecture: Architecture, network: nn.Module) -> ImageTower:
     """Wrap a hub's network."""
-    mean, std = list(architecture.mean), list(architecture.std)
-    return ImageTower(network, mean, std, architecture.scale, architecture.take)
+    return ImageTower(architecture, network)
 
 
 class TextTower(nn.Module):
