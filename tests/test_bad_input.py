@@ -19,7 +19,7 @@ def crawl():
 def test_nan_features_are_refused_by_row(crawl):
     crawl.features[[3, 17]] = np.nan
     with pytest.raises(
-        InputError, match=r"features has NaN or infinite values in rows 3, 17; mend"
+        InputError, match=r"features has NaN or infinite values in rows 3, 17; replace"
     ):
         crawl.correct()
 
@@ -201,7 +201,7 @@ def test_a_distance_below_zero_by_rounding_is_taken():
 
 
 def test_labels_that_are_lists_or_words_are_refused(crawl):
-    with pytest.raises(InputError, match="lists of different lengths are neither"):
+    with pytest.raises(InputError, match="but not lists of different lengths"):
         crawl.correct(web_labels=[[0], [0, 1]] + [[1]] * 78)
     with pytest.raises(InputError, match="must hold only True and False, got"):
         crawl.correct(web_labels=np.full((80, 4), "a"))

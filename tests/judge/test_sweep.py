@@ -121,9 +121,9 @@ def test_without_truth_decisions_are_counted(two_senses):
 
 
 def test_lambda_without_eq_8_is_said_to_do_nothing(two_senses, cnn):
-    with pytest.warns(VSGraphWarning, match="gnn_weight act in Eq. 8 only"):
+    with pytest.warns(VSGraphWarning, match="no effect without Eq. 8: gnn_weight"):
         sweep(two_senses, cnn, grid={"lambda": [0.5]}, settings=QUICK)
-    with pytest.warns(VSGraphWarning, match="gnn_weight act in Eq. 8 only"):
+    with pytest.warns(VSGraphWarning, match="no effect without Eq. 8: gnn_weight"):
         sweep(two_senses, grid={"lambda": [0.5]}, settings=PAPER)
 
 

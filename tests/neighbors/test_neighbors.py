@@ -187,7 +187,7 @@ except vsgraph.MissingExtraError as error:
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.splitlines() == [
-        "all pairs are compared the slow way; a search among many rows needs the extra 'scale': "
+        "all pairs are compared, slowly; a search among many rows needs the extra 'scale': "
         "pip install 'vsgraph[scale]'",
         "a search among many rows needs the extra 'scale': pip install 'vsgraph[scale]'",
     ]

@@ -62,7 +62,7 @@ def test_a_folder_of_other_files_is_left_alone_even_when_asked(corrected, tmp_pa
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "a.jpg").write_bytes(b"x")
     with pytest.raises(
-        InputError, match="holds something else than a correction of vsgraph; left alone"
+        InputError, match="is not a correction of vsgraph and is left alone"
     ):
         corrected.save(tmp_path / "photos", overwrite=True)
     assert (tmp_path / "photos" / "a.jpg").exists()
@@ -91,7 +91,7 @@ def test_a_folder_that_is_no_record_is_refused(tmp_path):
 def test_a_pickle_among_the_arrays_is_refused(corrected, tmp_path):
     corrected.save(tmp_path / "run")
     np.save(tmp_path / "run" / "rules.npy", np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(InputError, match=r"rules\.npy is not a whole array"):
+    with pytest.raises(InputError, match=r"rules\.npy is not a complete array"):
         Correction.load(tmp_path / "run")
 
 

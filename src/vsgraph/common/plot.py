@@ -1,6 +1,6 @@
-"""Lines over one number, a panel beside the other, as plain SVG that needs nothing to be seen.
+"""Line charts in panels side by side, as plain SVG.
 
-Lines differ by dashes and marks as well as by color, and the colors follow a dark background.
+Lines differ by dashes and marks as well as by color. The chart adapts to a dark background.
 """
 
 import html
@@ -34,23 +34,11 @@ Line = Sequence[tuple[Any, float]]
 def draw_lines(
     panels: Mapping[str, Mapping[str, Line]], *, title: str, x_name: str, y_name: str
 ) -> str:
-    r"""Return an SVG with a panel for each name, and in it a line for each name.
+    r"""Return an SVG document with one panel per name, and in it one line per name.
 
-    Parameters
-    ----------
-    panels : mapping of str to mapping of str to sequence of pairs
-        Points (x, y) of each line of each panel. If any x is no number, all are set side by side in
-        the order in which they come. A y that is NaN is left out.
-    title, x_name, y_name : str
-        What is said above, below and beside the lines.
+    Each line is a sequence of points (x, y). If any x is not a number, all are set side by side in
+    the order in which they come. Points with a y of NaN are left out.
 
-    Returns
-    -------
-    svg : str
-        A whole SVG document.
-
-    Examples
-    --------
     >>> lines = {"w = 0": [(3, 0.8), (5, 0.9)]}
     >>> draw_lines({"": lines}, title="Right", x_name="k", y_name="share")
     '<svg xmlns=...</svg>\n'
@@ -80,12 +68,12 @@ def draw_lines(
 
 
 def _known(line: Line) -> list[tuple[Any, float]]:
-    """Return the points of a line that have a value."""
+    """Return the points whose value is not NaN."""
     return [(x, y) for x, y in line if not math.isnan(y)]
 
 
 def _scale(low: float, high: float) -> tuple[float, float, list[float]]:
-    """Return round borders around values, and the marks between them.
+    """Return round limits around values, and the ticks between them.
 
     >>> _scale(0.81, 0.93)[2]
     [0.8, 0.85, 0.9, 0.95]
@@ -100,7 +88,7 @@ def _scale(low: float, high: float) -> tuple[float, float, list[float]]:
 
 
 def _places(values: Sequence[Any]) -> dict[Any, float]:
-    """Return where each value lies across a panel, 0 to 1.
+    """Return the position of each value across a panel, 0 to 1.
 
     >>> _places([1, 3, 2]), _places(["b", "a"])
     ({1: 0.0, 2: 0.5, 3: 1.0}, {'b': 0.0, 'a': 1.0})
@@ -122,7 +110,7 @@ def _frame(  # noqa: PLR0917
     high: float,
     ticks: Sequence[float],
 ) -> str:
-    """Draw what stands around the lines of a panel."""
+    """Draw the title, grid and axes of a panel."""
     grid = "".join(
         f'<line class="g" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>'
         f'<text x="-8" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>'
@@ -144,7 +132,7 @@ def _frame(  # noqa: PLR0917
 
 
 def _line(number: int, line: Line, places: Mapping[Any, float], low: float, high: float) -> str:
-    """Draw a line with a mark at each point, which says its value when pointed at."""
+    """Draw a line with a mark at each point, which shows its value under the pointer."""
     points = sorted((WIDTH * places[x], _down(y, low, high), x, y) for x, y in _known(line))
     path = " ".join(f"{across:.1f},{down:.1f}" for across, down, _, _ in points)
     marks = "".join(
@@ -182,10 +170,10 @@ def _mark(number: int, x: float, y: float) -> str:
 
 
 def _down(y: float, low: float, high: float) -> float:
-    """Return how far below the top of a panel a value lies."""
+    """Return the distance of a value from the top of a panel."""
     return HEIGHT - (y - low) / (high - low) * HEIGHT
 
 
 def _short(value: object) -> str:
-    """Print a number shortly, anything else as it is."""
+    """Format a number briefly, and anything else as it is."""
     return f"{value:g}" if isinstance(value, float) else str(value)
