@@ -93,6 +93,7 @@ def test_every_setting_is_explained():
         assert re.search(rf"\b{field.name}\b", doc), field.name
 
 
+@pytest.mark.slow
 def test_python_in_the_readme_runs(tmp_path, monkeypatch, recwarn, model_cache):
     monkeypatch.chdir(tmp_path)
     write_crawl(make_crawl(per_class=12), tmp_path / "my-crawl")

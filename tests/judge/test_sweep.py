@@ -41,6 +41,7 @@ def check_rows(crawl, table, cnn=None):
         assert row["confidence"] == pytest.approx(float(alone.confidence.mean()), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_each_row_is_what_a_correction_by_itself_gives(two_senses):
     grid = {"m": [4, 8], "k": [3, 5], "self_weight": [0.0, 1.0]}
     table = sweep(two_senses, grid=grid, settings=QUICK, truth=two_senses.truth)

@@ -1,5 +1,6 @@
 """Files and folders that appear complete or not at all."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from vsgraph.errors import InputError
 
@@ -19,6 +21,8 @@ LEFTOVER = ".vsgraph-"  # what unfinished files and folders are called
 FORMAT = "vsgraph-2"
 EXPORT = "vsgraph-export-1"
 REPORT = "vsgraph-report-1"
+CSR_PARTS = ("data", "indices", "indptr")
+PREFIXES = {"anchors": "anchor"}  # of files, if not the name of the field
 KINDS = {FORMAT: "a correction", EXPORT: "an export", REPORT: "a report"}
 
 
@@ -98,24 +102,45 @@ def lock(path: Path) -> IO[str]:
     return file
 
 
-def save_record(
-    folder: Path,
-    arrays: Mapping[str, NDArray[Any] | None],
-    values: Mapping[str, Any],
-    *,
-    overwrite: bool,
-) -> None:
-    """Write arrays as ``.npy`` files and values as JSON; an array that is None is left out."""
-    with new_folder(folder, overwrite=overwrite) as fresh:
-        for name, array in arrays.items():
-            if array is not None:
-                np.save(fresh / f"{name}.npy", array, allow_pickle=False)
-        content = json.dumps({"format": FORMAT, **values}, indent=2)
-        (fresh / RECORD).write_text(content, encoding="utf-8")
+def flat_arrays(record: Any) -> dict[str, NDArray[Any]]:  # noqa: ANN401
+    """Return all arrays of a record, also nested, by the names of their files.
+
+    A record is a mapping, a named tuple or a dataclass.
+
+    >>> list(flat_arrays({"rows": np.arange(2), "graph": csr_array((2, 2)), "n": 2}))
+    ['rows', 'graph_data', 'graph_indices', 'graph_indptr']
+    """
+    if dataclasses.is_dataclass(record):
+        record = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    elif not isinstance(record, Mapping):
+        record = record._asdict()
+    arrays: dict[str, NDArray[Any]] = {}
+    for key, value in record.items():
+        name = PREFIXES.get(key, key)
+        parts: Mapping[str, NDArray[Any]] = {}
+        if isinstance(value, csr_array):
+            parts = {part: getattr(value, part) for part in CSR_PARTS}
+        elif dataclasses.is_dataclass(value):
+            parts = flat_arrays(value)
+        elif isinstance(value, np.ndarray):
+            arrays[name] = value
+        arrays |= {f"{name}_{part}": array for part, array in parts.items()}
+    return arrays
 
 
-def load_record(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Read what :func:`save_record` wrote; arrays are mapped, not copied."""
+def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays as ``.npy`` files."""
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+
+def load_csr(folder: Path, name: str, shape: tuple[int, int]) -> csr_array:
+    """Map a sparse matrix that was saved by its :func:`flat_arrays`."""
+    return csr_array(tuple(open_array(folder / f"{name}_{part}.npy") for part in CSR_PARTS), shape)
+
+
+def load_record(folder: Path) -> dict[str, Any]:
+    """Read the values of a saved correction."""
     try:
         values = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -124,7 +149,7 @@ def load_record(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         ) from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise InputError(f"{folder / RECORD} is not in the format {FORMAT}")
-    return {path.stem: open_array(path) for path in sorted(folder.glob("*.npy"))}, values
+    return values
 
 
 def open_array(path: Path) -> NDArray[Any]:

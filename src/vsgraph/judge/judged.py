@@ -1,5 +1,7 @@
 """The judged images of a correction, compared with what they show."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, hstack
@@ -11,7 +13,7 @@ from vsgraph.judge.metrics import f1_at_top
 from vsgraph.judge.ranking import auroc, macro_map
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Decision
-from vsgraph.result.scores import PARTS, TopScores, label_quality
+from vsgraph.result.scores import TopScores, label_quality
 
 Mask = NDArray[np.bool_]
 
@@ -103,7 +105,7 @@ class Case:
     def several(self) -> dict[str, dict[str, float]]:
         """Measure labels before and after, if images have several."""
         final = self.correction.final_probs
-        parts = {name: getattr(final, name)[self.rows] for name in PARTS}
+        parts: dict[str, Any] = {name: a[self.rows] for name, a in final.parts().items()}
         scores = TopScores(**parts, n_classes=final.n_classes)
         top = f1_at_top(scores, self.shown, k=min(3, scores.classes.shape[1]))
         labels = {"before": (self.web, self.web.toarray()), "after": (self.final, scores)}
