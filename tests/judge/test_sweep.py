@@ -227,10 +227,10 @@ def test_nothing_cannot_be_drawn():
     ("arguments", "said"),
     [
         ({"grid": {}}, "grid must name at least one setting"),
-        ({"grid": {"kk": [1]}}, "unknown settings: kk; known: "),
+        ({"grid": {"kk": [1]}}, "unknown setting 'kk'; known: "),
         (
             {"grid": {"k": [1], "n_neighbors": [2]}},
-            "n_neighbors is given twice, once by its symbol",
+            "n_neighbors is given twice, by its name",
         ),
         ({"grid": {"k": 3}}, "grid must give n_neighbors a list of values, got 3"),
         ({"grid": {"form": "printed"}}, "grid must give form a list of values"),

@@ -132,7 +132,7 @@ def test_the_command_refuses_in_one_line_before_it_starts(on_disk, tmp_path, mon
     _, options = on_disk
     told = run(options, "--set", "n_neighbors")
     assert "--set needs NAME=VALUE, as in n_neighbors=10" in told.output
-    assert "unknown settings: neighbours" in run(options, "--set", "neighbours=3").output
+    assert "unknown setting 'neighbours'" in run(options, "--set", "neighbours=3").output
     assert "n_neighbors must be at least 1" in run(options, "--set", "k=0").output
     (tmp_path / "out").mkdir()
     assert "exists already; choose another folder" in run(options).output

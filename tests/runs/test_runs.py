@@ -180,7 +180,6 @@ def test_a_run_of_0_2_is_refused_in_one_line_that_says_what_to_do(crawl, tmp_pat
     assert told.output.count("\n") == 1
 
 
-
 def test_nothing_of_the_users_is_replaced_or_lost_silently(crawl, tmp_path):
     out = tmp_path / "run"
     run(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False)
@@ -341,7 +340,7 @@ def test_a_hint_where_no_image_was_rejected(crawl, tmp_path, change, hinted):
     done = CliRunner().invoke(main, [*arguments, *SETTINGS, "--no-probe", "--set", change])
 
     assert done.exit_code == 0, done.output
-    assert ("reject more by --set reject_nearness=0.7 (now 0.01)" in done.output) is hinted
+    assert ("reject more with --set reject_nearness=0.7 (now 0.01)" in done.output) is hinted
 
 
 def test_a_dry_run_and_a_quiet_one(crawl, tmp_path):

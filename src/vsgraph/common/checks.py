@@ -7,7 +7,7 @@ offending rows and what to do.
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from vsgraph.common.blocks import row_blocks
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, is_meant
 
 Floats = NDArray[np.floating[Any]]
 
@@ -249,6 +249,19 @@ def check_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise an error if a word is not one of `choices`."""
     if value not in choices:
         raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def check_known(kind: str, names: Iterable[str], known: Sequence[str]) -> None:
+    """Raise an error at the first name that is not known, with the name that may be meant.
+
+    >>> check_known("setting", ["neighbours"], ["n_neighbors"])
+    Traceback (most recent call last):
+    vsgraph.errors.InputError: unknown setting 'neighbours'; did you mean n_neighbors?
+    """
+    for name in sorted(set(names) - set(known)):
+        meant = is_meant(name, known)
+        hint = f"did you mean {meant}?" if meant else f"known: {', '.join(known)}"
+        raise InputError(f"unknown {kind} {name!r}; {hint}")
 
 
 def filled_rows(array: Floats) -> NDArray[np.bool_]:

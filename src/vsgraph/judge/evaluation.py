@@ -11,10 +11,10 @@ from vsgraph.common.checks import check_truth, check_vector
 from vsgraph.common.formatting import markdown_table, number, percent, plain
 from vsgraph.errors import InputError
 from vsgraph.judge.counts import ClassCounts, Truth, count_classes
-from vsgraph.judge.judged import Case
+from vsgraph.judge.judged import Case, count_right
 from vsgraph.judge.ranking import Calibration, auroc, calibration, precision_at
 from vsgraph.result.correction import Correction
-from vsgraph.result.parts import count_decisions
+from vsgraph.result.parts import Decision, count_decisions
 
 KEPT = (0.5, 0.7, 0.9)
 PLAIN = (
@@ -242,8 +242,8 @@ def evaluate(correction: Correction, truth: Truth, *, known: ArrayLike | None = 
         counts=count_decisions(case.decisions),
         accuracy=case.accuracy(),
         noise=case.noise(),
-        rejected=case.rejections(),
-        relabeled=case.relabelings(),
+        rejected=count_right(case.rejected, ~case.in_set),
+        relabeled=count_right(case.decisions == Decision.RELABEL, case.right_after),
         auroc={"confidence": auroc(confidence, right), "web label": case.web_auroc()},
         precision_at={share: precision_at(confidence, right, kept=share) for share in KEPT},
         calibration=calibration(confidence, right),

@@ -75,14 +75,6 @@ class Case:
             "recall": removed / wrong if wrong else np.nan,
         }
 
-    def rejections(self) -> dict[str, float]:
-        """Count the rejected images, and those of them that show no class."""
-        return _rightly(self.rejected, ~self.in_set)
-
-    def relabelings(self) -> dict[str, float]:
-        """Count the relabeled images, and those of them whose new labels are right."""
-        return _rightly(self.decisions == Decision.RELABEL, self.right_after)
-
     def confidence(self) -> tuple[Floats, Mask]:
         """Return the confidence of the images not rejected, and whether they are right."""
         kept = ~self.rejected
@@ -142,11 +134,10 @@ def _spread(table: csr_array) -> csr_array:
     return csr_array(diags_array(1 / np.where(total > 0, total, 1)) @ table)
 
 
-def _rightly(chosen: Mask, right: Mask) -> dict[str, float]:
+def count_right(chosen: Mask, right: Mask) -> dict[str, float]:
     """Count the chosen images, and those chosen rightly."""
-    n_chosen, n_right = int(chosen.sum()), int((chosen & right).sum())
-    share = n_right / n_chosen if n_chosen else np.nan
-    return {"images": n_chosen, "right": n_right, "share": share}
+    n_right = int((chosen & right).sum())
+    return {"images": int(chosen.sum()), "right": n_right, "share": _share(right[chosen])}
 
 
 def _share(mask: Mask) -> float:

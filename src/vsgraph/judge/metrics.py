@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.common.blocks import as_floats, row_blocks
-from vsgraph.common.checks import (
-    Floats,
-    check_at_least,
-    check_fraction,
-    check_number,
-    check_one_of,
-)
+from vsgraph.common.checks import Floats, check_at_least, check_fraction, check_number, check_one_of
 from vsgraph.errors import InputError
 from vsgraph.judge.counts import (
     AnyScores,

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from vsgraph.common.checks import check_known
 from vsgraph.encoders.sources.checkpoints import is_checkpoint
-from vsgraph.errors import InputError, is_meant
+from vsgraph.errors import InputError
 
 FILES = ("meanings", "features", "text_embeddings", "label_embeddings", "cnn_probs", "graph")
 ENCODERS = ("image_encoder", "text_encoder")
@@ -61,12 +62,7 @@ class Choices:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return choices from names and values; unknown names are errors."""
-        known = [field.name for field in dataclasses.fields(cls)]
-        unknown = sorted(set(values) - set(known))
-        if unknown:
-            meant = is_meant(unknown[0], known)
-            hint = f"; did you mean {meant}?" if meant else f"; known: {', '.join(known)}"
-            raise InputError(f"unknown choice {unknown[0]!r}{hint}")
+        check_known("choice", values, [field.name for field in dataclasses.fields(cls)])
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:

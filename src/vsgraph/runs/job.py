@@ -54,17 +54,8 @@ class RunJob:
     @functools.cached_property
     def inputs(self) -> Inputs:
         """The arrays of the crawl, checked once."""
-        outputs, names = self.outputs, self.crawl.class_names
-        return check_inputs(
-            outputs.features(),
-            outputs.text_embeddings(),
-            outputs.label_embeddings(),
-            self.crawl.web_labels,
-            outputs.cnn_probs(len(names)),
-            graph=outputs.own_graph(),
-            sources=self.crawl.sources,
-            class_names=names,
-        )
+        arrays = self.outputs.arrays(self.crawl)
+        return check_inputs(**arrays, class_names=self.crawl.class_names)
 
     def result(self, name: str) -> Any:  # noqa: ANN401
         """Return the result of a stage of Algorithm 1: from memory, from disk, or computed."""

@@ -79,6 +79,18 @@ class Outputs:
                 f"{path} is not a sparse matrix written by scipy.sparse.save_npz"
             ) from error
 
+    def arrays(self, crawl: Crawl) -> dict[str, Any]:
+        """Return the arrays that :func:`vsgraph.correct` takes, mapped from disk."""
+        return {
+            "features": self.features(),
+            "text_embeddings": self.text_embeddings(),
+            "label_embeddings": self.label_embeddings(),
+            "web_labels": crawl.web_labels,
+            "cnn_probs": self.cnn_probs(len(crawl.class_names)),
+            "graph": self.own_graph(),
+            "sources": crawl.sources,
+        }
+
     def meanings(self, class_names: tuple[str, ...]) -> list[Meaning]:
         """Return the meaning of each class."""
         return read_meanings(self["meanings"] / TABLE, class_names)

@@ -134,16 +134,7 @@ class Run:
 
     def arrays(self) -> dict[str, Any]:
         """Return the arrays that :func:`vsgraph.correct` takes, mapped from disk."""
-        crawl = self.outputs.crawl()
-        return {
-            "features": self.features,
-            "text_embeddings": self.outputs.text_embeddings(),
-            "label_embeddings": self.outputs.label_embeddings(),
-            "web_labels": crawl.web_labels,
-            "cnn_probs": self.outputs.cnn_probs(len(crawl.class_names)),
-            "graph": self.outputs.own_graph(),
-            "sources": crawl.sources,
-        }
+        return self.outputs.arrays(self.outputs.crawl())
 
     def truth(
         self, path: Path | None = None, *, label_separator: str | None = None

@@ -183,12 +183,7 @@ def _method_stage(stage: algorithm.Stage) -> RunStage:
 
 
 STAGES = (
-    RunStage(
-        "crawl",
-        needs=(),
-        make=keep_crawl,
-        identity=lambda job: crawl_digest(job.crawl),
-    ),
+    RunStage("crawl", needs=(), make=keep_crawl, identity=lambda job: crawl_digest(job.crawl)),
     RunStage(
         "pictures",
         needs=(),
