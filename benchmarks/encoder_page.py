@@ -7,7 +7,7 @@ NOTE = """\
 Photos of COCO-Web, 192 px, and the same enlarged to 500 x 375, through EfficientNet-Lite0 at
 224 px; captions (35 tokens on average) through MiniLM. End to end: files read and decoded, vectors
 saved on disk. *plain* is the loop most people write: DataLoader, Pillow, eager torch in fp32, in
-batches of 32; *huge pages* is the same with `THP_MEM_ALLOC_ENABLE=1`. Values are the median of three
+batches of 32; *huge pages* is the same with `THP_MEM_ALLOC_ENABLE=1`. Values are medians of three
 rounds after a warm-up round. *CPU second* counts both cores together, workers included, and depends
 less on other work of the machine. clip-retrieval, which needs torchvision, was not tried; the plain
 loop with workers takes its place. *decode* is only reading, decoding and scaling, on one core.

@@ -70,35 +70,20 @@ def in_threads(
 def do_in_threads(
     work: Callable[[Item], None], items: Sequence[Item], *, title: str = "", progress: bool = False
 ) -> None:
-    """Call ``work(item)`` for every item, one item per core at a time.
-
-    >>> seen = []
-    >>> do_in_threads(seen.append, [1, 2])
-    >>> sorted(seen)
-    [1, 2]
-    """
+    """Call ``work(item)`` for every item, one item per core at a time."""
     for _ in in_threads(work, items, title=title, progress=progress):
         pass
 
 
 @contextmanager
 def open_threads() -> Iterator[Callable[..., Iterator[Any]]]:
-    """Give a ``map`` that uses all cores, for repeated calls.
-
-    >>> with open_threads() as mapped:
-    ...     list(mapped(abs, [-1, 2]))
-    [1, 2]
-    """
+    """Give a ``map`` that uses all cores, for repeated calls."""
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads()) as pool:
         yield pool.map
 
 
 def as_floats(block: NDArray[Any]) -> NDArray[Any]:
-    """Return fp16 as float32 and other types unchanged.
-
-    >>> as_floats(np.ones((1, 1), np.float16)).dtype
-    dtype('float32')
-    """
+    """Return fp16 as float32 and other types unchanged."""
     return block.astype(np.float32) if block.dtype.itemsize < 4 else block
 
 

@@ -227,11 +227,7 @@ def check_at_least(name: str, value: float, low: float) -> None:
 
 
 def check_number(name: str, value: object, kind: type[int] | type[float]) -> int | float:
-    """Return a plain Python int or float; a float is never accepted as an int.
-
-    >>> check_number("k", np.int64(3), int)
-    3
-    """
+    """Return a plain Python int or float; a float is never accepted as an int."""
     try:
         return operator.index(value) if kind is int else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
@@ -265,11 +261,7 @@ def check_known(kind: str, names: Iterable[str], known: Sequence[str]) -> None:
 
 
 def filled_rows(array: Floats) -> NDArray[np.bool_]:
-    """Return which rows hold anything; a row of zeros means "not there".
-
-    >>> filled_rows(np.array([[0.0, 1.0], [0.0, 0.0]])).tolist()
-    [True, False]
-    """
+    """Return which rows hold anything; a row of zeros means "not there"."""
     return np.asarray(array.any(axis=1))
 
 

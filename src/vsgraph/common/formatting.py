@@ -32,11 +32,7 @@ def number(value: float | None, form: str = ".3f") -> str:
 
 
 def percent(share: float | None, form: str = ".1%") -> str:
-    """Format a share in percent, '-' if there is none.
-
-    >>> percent(0.5), percent(float("nan"))
-    ('50.0%', '-')
-    """
+    """Format a share in percent, '-' if there is none."""
     return number(share, form)
 
 

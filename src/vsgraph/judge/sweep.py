@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from vsgraph.common.formatting import plain
 from vsgraph.common.progress import bar
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.judge.counts import Truth
-from vsgraph.judge.evaluation import evaluate
+from vsgraph.judge.evaluation import Evaluation, evaluate
 from vsgraph.judge.sweep_table import SweepTable
 from vsgraph.method.algorithm import STAGES, Solver
 from vsgraph.method.inputs import check_inputs
@@ -23,11 +23,17 @@ from vsgraph.result.correction import Correction
 from vsgraph.settings import Settings, by_full_name
 
 ALWAYS = ("keep", "relabel", "reject", "confidence", "seconds")
-JUDGED = (
-    "right", "right_kept", "right_in_set", "right_likeliest", "noise_precision", "noise_recall",
-    "auroc", "calibration_error",
-)  # fmt: skip
-SEVERAL = ("c_f1", "o_f1", "map")
+JUDGED: dict[str, Callable[[Evaluation], float]] = {
+    "right": lambda judged: judged.accuracy["all"]["after"],
+    "right_kept": lambda judged: judged.accuracy["not rejected"]["after"],
+    "right_in_set": lambda judged: judged.accuracy["in set"]["after"],
+    "right_likeliest": lambda judged: judged.accuracy["in set"]["likeliest"],
+    "noise_precision": lambda judged: judged.noise["precision"],
+    "noise_recall": lambda judged: judged.noise["recall"],
+    "auroc": lambda judged: judged.auroc["confidence"],
+    "calibration_error": lambda judged: judged.calibration.error,
+}
+SEVERAL = {"c_f1": "C-F1", "o_f1": "O-F1", "map": "mAP"}
 OF_EQ_8 = ("confidence_threshold", "gnn_weight")
 
 
@@ -107,7 +113,7 @@ def check_measure(measure: str, *, judged: bool, several: bool) -> None:
     vsgraph.errors.InputError: measure must be one of keep, relabel, reject, confidence, seconds,
     got 'right'
     """
-    known = ALWAYS + JUDGED * judged + SEVERAL * (judged and several)
+    known = ALWAYS + tuple(JUDGED) * judged + tuple(SEVERAL) * (judged and several)
     check_one_of("measure", measure, known)
 
 
@@ -164,16 +170,6 @@ def _measures(
     if truth is None:
         return measures
     judged = evaluate(correction, truth, known=known)
-    measures |= {
-        "right": judged.accuracy["all"]["after"],
-        "right_kept": judged.accuracy["not rejected"]["after"],
-        "right_in_set": judged.accuracy["in set"]["after"],
-        "right_likeliest": judged.accuracy["in set"]["likeliest"],
-        "noise_precision": judged.noise["precision"],
-        "noise_recall": judged.noise["recall"],
-        "auroc": judged.auroc["confidence"],
-        "calibration_error": judged.calibration.error,
-    }
-    names = {"C-F1": "c_f1", "O-F1": "o_f1", "mAP": "map"}
+    measures |= {name: read(judged) for name, read in JUDGED.items()}
     after = judged.several.get("after", {})
-    return measures | {names[name]: after[name] for name in names if name in after}
+    return measures | {name: after[title] for name, title in SEVERAL.items() if after}

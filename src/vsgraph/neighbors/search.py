@@ -117,11 +117,7 @@ def nearest_neighbors(
 
 
 def is_exact(n_rows: int, search: Search, recall: float) -> bool:
-    """Return whether a search compares all pairs.
-
-    >>> is_exact(10**6, "auto", 0.99), is_exact(10**5, "auto", 0.99), is_exact(10**6, "auto", 1)
-    (False, True, True)
-    """
+    """Return whether a search finds exact neighbors."""
     return search == "exact" or recall == 1 or (search == "auto" and n_rows <= EXACT_UP_TO)
 
 
@@ -166,7 +162,7 @@ def _search(
     if len(reach) and (reach.max() > LARGEST or reach.min() < 1 / LARGEST):
         rows = rows_to_search(_short_singles(features))
     if len(rows.alive) <= FEW_ROWS:
-        return _fill_up(*_compare_alive(rows.features, rows.alive, n_neighbors), rows.alive, 1.0)
+        return _compare_alive(rows.features, rows.alive, n_neighbors)
     wanted = START_RECALL if exact else recall
     neighbors, similarities, reached = search_lists(
         rows, n_neighbors=n_neighbors, recall=wanted, progress=progress
@@ -182,9 +178,7 @@ def _short_singles(features: Floats) -> NDArray[np.float32]:
     return unit_rows(as_floats(features)).astype(np.float32)
 
 
-def _compare_alive(
-    features: Floats, alive: NDArray[np.int32], n_neighbors: int
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def _compare_alive(features: Floats, alive: NDArray[np.int32], n_neighbors: int) -> Neighbors:
     """Compare the few rows that are not zero with each other."""
     shape = (len(features), n_neighbors)
     neighbors, similarities = np.full(shape, -1, np.int32), np.full(shape, -np.inf, np.float32)
@@ -193,7 +187,7 @@ def _compare_alive(
         among = _compare_all(np.asarray(features[alive]), n_near, progress=False)
         neighbors[alive, :n_near] = alive[among.rows]
         similarities[alive, :n_near] = among.similarities
-    return neighbors, similarities
+    return _fill_up(neighbors, similarities, alive, 1.0)
 
 
 def _fill_up(

@@ -33,11 +33,7 @@ STAGE_FOLDER = re.compile(r"[a-z]+-[0-9a-f]{16}(\.parts.*)?")
 
 
 def key_of(*parts: object) -> str:
-    """Return a key that changes with any of the parts.
-
-    >>> key_of("graph", 5) == key_of("graph", 5), key_of("graph", 5) == key_of("graph", 6)
-    (True, False)
-    """
+    """Return a key that changes with any of the parts."""
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -73,6 +69,11 @@ class RunFolder:
             raise InputError(f"{path / RECORD} is not in the format {FORMAT}")
         return cls(path, record["asked"], record["made"])
 
+    @property
+    def stages(self) -> dict[str, Any]:
+        """The key and facts of each stage of the current result."""
+        return self.made["stages"] if self.made else {}
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from working in the folder at the same time."""
@@ -103,8 +104,7 @@ class RunFolder:
 
     def sweep(self, keep: set[Path]) -> None:
         """Remove stages that are neither part of the current result nor in `keep`."""
-        current = self.made["stages"] if self.made else {}
-        keep = keep | {self.stage_folder(name, stage["key"]) for name, stage in current.items()}
+        keep = keep | {self.stage_folder(name, stage["key"]) for name, stage in self.stages.items()}
         kept = tuple(path.name for path in keep)
         for path in (self.path / STAGES).glob("*"):
             if STAGE_FOLDER.fullmatch(path.name) and not path.name.startswith(kept):

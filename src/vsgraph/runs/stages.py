@@ -108,8 +108,7 @@ def _is_redone(job: RunJob) -> bool:
 
 def _last_source(job: RunJob) -> str | None:
     """Return the digest of the table that the current result's meanings come from."""
-    stages = job.folder.made["stages"] if job.folder.made else {}
-    return stages.get("meanings", {}).get("source")
+    return job.folder.stages.get("meanings", {}).get("source")
 
 
 def _digest(path: Path) -> str:

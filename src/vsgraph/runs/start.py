@@ -27,25 +27,7 @@ LAST = "decisions"  # the stage that completes the labels
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Request:
-    """The options of a run; None means what the run remembers, or the default.
-
-    Attributes
-    ----------
-    crawl : path, optional
-        What :func:`~vsgraph.crawls.read_crawl` reads.
-    settings : Settings or mapping, optional
-        All settings, or changes to those that the run remembers.
-    choices : Choices or mapping, optional
-        Encoders, meanings and your own arrays, or changes to those that the run remembers.
-    reading : mapping, optional
-        Options of :func:`~vsgraph.crawls.read_crawl` to change.
-    forget : bool
-        Start from the defaults instead of what the run remembers.
-    redo_from : str, optional
-        Repeat this stage and all later ones.
-    with_report : bool
-        Write the report.
-    """
+    """The options of a run, see :func:`run`; None means what it remembers, or the default."""
 
     crawl: str | Path | None = None
     settings: Settings | Mapping[str, Any] | None = None
@@ -83,9 +65,16 @@ def run(
         Show progress bars.
     tell : callable, optional
         Called with lines of text: the size of the crawl, the estimate, each stage.
-    **asked
-        See :class:`Request`: `settings`, `choices`, `reading`, `forget`, `redo_from`,
-        `with_report`.
+    settings, choices : Settings and Choices, or mappings, optional
+        All settings, encoders and own arrays; or only changes to those that the run remembers.
+    reading : mapping, optional
+        Options of :func:`~vsgraph.crawls.read_crawl` to change.
+    forget : bool
+        Start from the defaults instead of what the run remembers.
+    redo_from : str, optional
+        Repeat this stage and all later ones.
+    with_report : bool
+        Write the report (the default).
 
     Returns
     -------
@@ -246,7 +235,7 @@ def _tell_start(job: RunJob, todo: set[str]) -> Estimate | None:
 
 def _again(job: RunJob, name: str) -> str:
     """Return why a stage is repeated, or nothing."""
-    former = job.folder.made["stages"].get(name) if job.folder.made else None
+    former = job.folder.stages.get(name)
     return " again: its inputs changed" if former and former["key"] != job.keys[name] else ""
 
 
