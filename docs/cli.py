@@ -23,14 +23,14 @@ Completion: `eval "$(_VSGRAPH_COMPLETE=bash_source vsgraph)"` (or `zsh_source`, 
 def page() -> str:
     """Return the whole page."""
     parts = [TOP]
-    whole = click.Context(main, info_name="vsgraph", terminal_width=90)
+    asks_help = ["-h", "--help"]
+    whole = click.Context(main, info_name="vsgraph", terminal_width=90, help_option_names=asks_help)
     parts.append(f"\n```\n{main.get_help(whole)}\n```\n")
     for name in main.list_commands(whole):
         command = main.get_command(whole, name)
         context = click.Context(
-            command, info_name=f"vsgraph {name}", terminal_width=90,
-            help_option_names=["-h", "--help"],
-        )  # fmt: skip
+            command, info_name=f"vsgraph {name}", terminal_width=90, help_option_names=asks_help
+        )
         text = command.get_help(context)
         parts.append(f"\n## vsgraph {name}\n\n```\n{text}\n```\n")
     return "".join(parts)
