@@ -28,7 +28,10 @@ from vsgraph.runs import Run
 from vsgraph.training import Labels, Recipe, web_labels
 from work import XLNET
 
-pytestmark = pytest.mark.filterwarnings("ignore::vsgraph.VSGraphWarning")  # so few images
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::vsgraph.VSGraphWarning"),  # so few images
+]
 
 
 def call(experiment, *arguments, code=0):
