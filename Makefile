@@ -7,7 +7,7 @@ DEV    := $(VENV)/.dev
 DATA   ?= $(or $(VSGRAPH_COCO_WEB),../shared/data/coco-web)
 
 .DEFAULT_GOAL := help
-.PHONY: help install browser demo test check fix bench results
+.PHONY: help install browser demo quick test check fix bench results
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -21,6 +21,9 @@ browser: ## Debian's chromium, to test the report in, where it may be installed 
 
 demo: $(BASE) ## Correct a small made-up crawl and leave a report to open
 	$(BIN)/vsgraph demo --out demo-run --overwrite
+
+quick: check ## Checks and fast tests, in two minutes
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --no-cov
 
 test: check browser ## Every check and the whole test suite, with coverage
 	$(BIN)/pytest -n 2 --dist loadfile

@@ -6,15 +6,15 @@ Results = dict[str, Any]
 NOTE = """\
 Photos of COCO-Web, 192 px, and the same enlarged to 500 x 375, through EfficientNet-Lite0 at
 224 px; captions (35 tokens on average) through MiniLM. End to end: files read and decoded, vectors
-kept on disk. *plain* is the loop most people write: DataLoader, Pillow, eager torch in fp32, 32 at
-a time; *huge pages* the same with `THP_MEM_ALLOC_ENABLE=1`. The median of three rounds after one to
-warm up. *CPU second*: of both cores together, workers included; it depends less on what else the
-machine does. clip-retrieval, which needs torchvision, was not tried; the plain loop with workers
-stands for it. *decode* is reading, decoding and scaling alone, on one core.
+saved on disk. *plain* is the loop most people write: DataLoader, Pillow, eager torch in fp32, in
+batches of 32; *huge pages* is the same with `THP_MEM_ALLOC_ENABLE=1`. Values are medians of three
+rounds after a warm-up round. *CPU second* counts both cores together, workers included, and depends
+less on other work of the machine. clip-retrieval, which needs torchvision, was not tried; the plain
+loop with workers takes its place. *decode* is only reading, decoding and scaling, on one core.
 """
 TRAINING_NOTE = """\
 Photos of 500 x 375. *load*: read, decoded, cropped at random (8 to 100 % of the picture) to 224 px
-and mirrored, 32 a batch. *train*: the same at 128 px and steps of EfficientNet-Lite0 in fp32.
+and mirrored, in batches of 32. *train*: the same at 128 px and steps of EfficientNet-Lite0 in fp32.
 *plain* is DataLoader with Pillow and eager torch, *timm* its own loader without further
 augmentation.
 """

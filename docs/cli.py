@@ -9,12 +9,12 @@ from vsgraph.cli import main
 TOP = """\
 # The command line
 
-Made from the commands' own help by `python docs/cli.py`; a test compares the two.
+Generated from the commands' help by `python docs/cli.py`; a test compares the two.
 
-Exit codes: 0 done; 1 an error that is told in one line (wrong input, a missing extra, too little
-room); 2 wrong options; 130 stopped by Ctrl-C. Anything else is a bug and shows where it happened.
-Results go to the standard output; warnings, bars and errors to the standard error; bars are
-shown on a terminal only. `inspect`, `evaluate` and `compare` take `--json`.
+Exit codes: 0 success; 1 an error, printed in one line (wrong input, a missing extra, too little
+room); 2 wrong options; 130 stopped by Ctrl-C. Anything else is a bug and prints a traceback.
+Results go to the standard output; warnings, progress bars and errors go to the standard error.
+Progress bars are shown only on a terminal. `inspect`, `evaluate` and `compare` take `--json`.
 
 Completion: `eval "$(_VSGRAPH_COMPLETE=bash_source vsgraph)"` (or `zsh_source`, `fish_source`).
 """
@@ -23,14 +23,14 @@ Completion: `eval "$(_VSGRAPH_COMPLETE=bash_source vsgraph)"` (or `zsh_source`, 
 def page() -> str:
     """Return the whole page."""
     parts = [TOP]
-    whole = click.Context(main, info_name="vsgraph", terminal_width=90)
+    asks_help = ["-h", "--help"]
+    whole = click.Context(main, info_name="vsgraph", terminal_width=90, help_option_names=asks_help)
     parts.append(f"\n```\n{main.get_help(whole)}\n```\n")
     for name in main.list_commands(whole):
         command = main.get_command(whole, name)
         context = click.Context(
-            command, info_name=f"vsgraph {name}", terminal_width=90,
-            help_option_names=["-h", "--help"],
-        )  # fmt: skip
+            command, info_name=f"vsgraph {name}", terminal_width=90, help_option_names=asks_help
+        )
         text = command.get_help(context)
         parts.append(f"\n## vsgraph {name}\n\n```\n{text}\n```\n")
     return "".join(parts)

@@ -1,6 +1,6 @@
 """Correct the labels of images collected by search query, using the text that came with them.
 
-Names are imported when they are first used, so that ``import vsgraph`` costs next to nothing.
+Names are imported when they are first used, to keep ``import vsgraph`` fast.
 """
 
 import importlib
@@ -129,5 +129,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
 
 
 def __dir__() -> list[str]:
-    """List the public names alone."""
-    return [*__all__, "__version__"]
+    """List the public names."""
+    return __all__

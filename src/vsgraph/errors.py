@@ -4,10 +4,10 @@
 
     VSGraphError
     ├── InputError         (also a ValueError)   an argument or a file breaks a rule
-    ├── TrainingError                            a training cannot go on
+    ├── TrainingError                            a training cannot continue
     └── MissingExtraError  (also an ImportError) an optional dependency is not installed
 
-    VSGraphWarning         (a UserWarning)       the result should be read with this in mind
+    VSGraphWarning         (a UserWarning)       something to keep in mind about the result
 """
 
 import difflib
@@ -35,7 +35,7 @@ class InputError(VSGraphError, ValueError):
 
 
 class TrainingError(VSGraphError):
-    """A training cannot go on; the message says where it was, and what is kept.
+    """A training cannot continue; the message says where it stopped and what is saved.
 
     >>> issubclass(TrainingError, VSGraphError)
     True
@@ -54,7 +54,7 @@ class MissingExtraError(VSGraphError, ImportError):
 
 
 class VSGraphWarning(UserWarning):
-    """Something in the data that the result should be read with; one line for all of it.
+    """Something in the data that matters for reading the result, in one line.
 
     >>> issubclass(VSGraphWarning, UserWarning)
     True
@@ -62,11 +62,11 @@ class VSGraphWarning(UserWarning):
 
 
 def is_meant(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a misspelled one most likely stands for, None if none is like it.
+    """Return the known name most similar to a misspelled one, or None if none is similar.
 
     >>> is_meant("neighbours", ["n_neighbors", "rounds"]), is_meant("Dog", ["dog"])
     ('n_neighbors', 'dog')
     """
-    small = {other.casefold(): other for other in known}
-    found = difflib.get_close_matches(name.casefold(), small, n=1, cutoff=0.65)
-    return small[found[0]] if found else None
+    by_lower = {other.casefold(): other for other in known}
+    similar = difflib.get_close_matches(name.casefold(), by_lower, n=1, cutoff=0.65)
+    return by_lower[similar[0]] if similar else None

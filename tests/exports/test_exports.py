@@ -190,9 +190,7 @@ def test_an_interrupted_export_leaves_nothing_and_keeps_what_was_there(
 
 def test_a_saved_correction_is_no_export_to_replace(crawl, made, out):
     made.save(out)
-    with pytest.raises(
-        InputError, match="holds something else than an export of vsgraph; left alone"
-    ):
+    with pytest.raises(InputError, match="is not an export of vsgraph and is left alone"):
         export(crawl, made, out, to="hf", overwrite=True)
     assert len(vsgraph.Correction.load(out)) == N
 
@@ -201,9 +199,7 @@ def test_a_saved_correction_is_no_export_to_replace(crawl, made, out):
 def test_a_folder_with_another_record_is_left_alone(crawl, made, out, content):
     out.mkdir(parents=True)
     (out / "record.json").write_text(content)
-    with pytest.raises(
-        InputError, match="holds something else than an export of vsgraph; left alone"
-    ):
+    with pytest.raises(InputError, match="is not an export of vsgraph and is left alone"):
         export(crawl, made, out, to="hf", overwrite=True)
     assert (out / "record.json").read_text() == content
 

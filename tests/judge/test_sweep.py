@@ -41,6 +41,7 @@ def check_rows(crawl, table, cnn=None):
         assert row["confidence"] == pytest.approx(float(alone.confidence.mean()), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_each_row_is_what_a_correction_by_itself_gives(two_senses):
     grid = {"m": [4, 8], "k": [3, 5], "self_weight": [0.0, 1.0]}
     table = sweep(two_senses, grid=grid, settings=QUICK, truth=two_senses.truth)
@@ -121,9 +122,9 @@ def test_without_truth_decisions_are_counted(two_senses):
 
 
 def test_lambda_without_eq_8_is_said_to_do_nothing(two_senses, cnn):
-    with pytest.warns(VSGraphWarning, match="gnn_weight act in Eq. 8 only"):
+    with pytest.warns(VSGraphWarning, match="no effect without Eq. 8: gnn_weight"):
         sweep(two_senses, cnn, grid={"lambda": [0.5]}, settings=QUICK)
-    with pytest.warns(VSGraphWarning, match="gnn_weight act in Eq. 8 only"):
+    with pytest.warns(VSGraphWarning, match="no effect without Eq. 8: gnn_weight"):
         sweep(two_senses, grid={"lambda": [0.5]}, settings=PAPER)
 
 
@@ -226,10 +227,10 @@ def test_nothing_cannot_be_drawn():
     ("arguments", "said"),
     [
         ({"grid": {}}, "grid must name at least one setting"),
-        ({"grid": {"kk": [1]}}, "unknown settings: kk; known: "),
+        ({"grid": {"kk": [1]}}, "unknown setting 'kk'; known: "),
         (
             {"grid": {"k": [1], "n_neighbors": [2]}},
-            "n_neighbors is given twice, once by its symbol",
+            "n_neighbors is given twice, by its name",
         ),
         ({"grid": {"k": 3}}, "grid must give n_neighbors a list of values, got 3"),
         ({"grid": {"form": "printed"}}, "grid must give form a list of values"),

@@ -132,7 +132,7 @@ def test_the_command_refuses_in_one_line_before_it_starts(on_disk, tmp_path, mon
     _, options = on_disk
     told = run(options, "--set", "n_neighbors")
     assert "--set needs NAME=VALUE, as in n_neighbors=10" in told.output
-    assert "unknown settings: neighbours" in run(options, "--set", "neighbours=3").output
+    assert "unknown setting 'neighbours'" in run(options, "--set", "neighbours=3").output
     assert "n_neighbors must be at least 1" in run(options, "--set", "k=0").output
     (tmp_path / "out").mkdir()
     assert "exists already; choose another folder" in run(options).output
@@ -154,7 +154,7 @@ def test_the_command_refuses_in_one_line_before_it_starts(on_disk, tmp_path, mon
     np.save(tmp_path / "features.npy", np.zeros(3))
     assert "features.npy must hold a 2-d array, got shape (3,)" in run(options).output
     (tmp_path / "features.npy").write_bytes(b"no array")
-    assert "features.npy is not a whole array; give a .npy file" in run(options).output
+    assert "features.npy is not a complete array; give a .npy file" in run(options).output
     np.savez(tmp_path / "features.npz", a=np.zeros(3))
     (tmp_path / "features.npz").rename(tmp_path / "features.npy")
     assert "features.npy is an archive of arrays" in run(options).output

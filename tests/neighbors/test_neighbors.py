@@ -36,6 +36,7 @@ def many():
     return clustered(9000)
 
 
+@pytest.mark.slow
 def test_the_exact_search_among_many_rows_agrees_with_a_library(many):
     found = vsgraph.nearest_neighbors(many, n_neighbors=7, search="exact")
     index = NearestNeighbors(n_neighbors=7, metric="cosine", algorithm="brute").fit(many)
@@ -67,6 +68,7 @@ def test_the_search_chosen_by_itself_is_exact_for_few_and_measured_for_many(many
     assert 0.9 <= some.recall <= 1
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(12, 60),
@@ -155,6 +157,7 @@ def test_half_precision_is_read_to_the_bit():
     np.testing.assert_array_equal(vector, every.view(np.float16).astype(np.float32))
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1), n_axes=st.integers(1, 5))
 @settings(deadline=None, max_examples=300)
 def test_the_product_of_sketches_bounds_the_cosine(seed, n_axes):
@@ -187,7 +190,7 @@ except vsgraph.MissingExtraError as error:
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.splitlines() == [
-        "all pairs are compared the slow way; a search among many rows needs the extra 'scale': "
+        "all pairs are compared, slowly; a search among many rows needs the extra 'scale': "
         "pip install 'vsgraph[scale]'",
         "a search among many rows needs the extra 'scale': pip install 'vsgraph[scale]'",
     ]

@@ -191,9 +191,9 @@ def test_a_report_replaces_only_a_report(corrected, tmp_path):
     assert "There is no map" in made.read_text()
     corrected.save(tmp_path / "record")
     for other in ("record", "crawl"):
-        with pytest.raises(InputError, match="else than a report of vsgraph; left alone"):
+        with pytest.raises(InputError, match="is not a report of vsgraph and is left alone"):
             write_report(tmp_path / other, crawl, corrected, heading="x", overwrite=True)
-    with pytest.raises(InputError, match="else than a correction of vsgraph"):
+    with pytest.raises(InputError, match="is not a correction of vsgraph"):
         corrected.save(tmp_path / "out", overwrite=True)
 
 

@@ -61,9 +61,7 @@ def test_an_existing_folder_is_never_overwritten_unasked(corrected, tmp_path):
 def test_a_folder_of_other_files_is_left_alone_even_when_asked(corrected, tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "a.jpg").write_bytes(b"x")
-    with pytest.raises(
-        InputError, match="holds something else than a correction of vsgraph; left alone"
-    ):
+    with pytest.raises(InputError, match="is not a correction of vsgraph and is left alone"):
         corrected.save(tmp_path / "photos", overwrite=True)
     assert (tmp_path / "photos" / "a.jpg").exists()
 
@@ -91,14 +89,14 @@ def test_a_folder_that_is_no_record_is_refused(tmp_path):
 def test_a_pickle_among_the_arrays_is_refused(corrected, tmp_path):
     corrected.save(tmp_path / "run")
     np.save(tmp_path / "run" / "rules.npy", np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(InputError, match=r"rules\.npy is not a whole array"):
+    with pytest.raises(InputError, match=r"rules\.npy is not a complete array"):
         Correction.load(tmp_path / "run")
 
 
 def test_a_record_that_lacks_a_file_is_refused_by_name(corrected, tmp_path):
     corrected.save(tmp_path / "run")
     (tmp_path / "run" / "gnn_probs_rest.npy").unlink()
-    with pytest.raises(InputError, match=r"lacks gnn_probs_rest; save the correction again"):
+    with pytest.raises(InputError, match=r"gnn_probs_rest\.npy does not exist"):
         Correction.load(tmp_path / "run")
 
 

@@ -1,5 +1,6 @@
 """``vsgraph correct``: the main job."""
 
+import dataclasses
 import time
 from pathlib import Path
 from typing import Any
@@ -7,24 +8,18 @@ from typing import Any
 import click
 
 from vsgraph.cli.group import main
-from vsgraph.cli.options import CRAWL, FILE, SET, crawl_options, read_change, reading
+from vsgraph.cli.options import CRAWL, FILE, NEW, QUIET, SET, crawl_options, read_change, reading
 from vsgraph.common.formatting import decided
-from vsgraph.runs import preview, run
+from vsgraph.runs import Choices, preview, run
 from vsgraph.runs.stages import NAMES
 
-CHOICES = (
-    "image_encoder", "text_encoder", "runtime", "precision", "meanings", "features",
-    "text_embeddings", "label_embeddings", "cnn_probs", "graph", "probe",
-)  # fmt: skip
-FEW_CLASSES = 10  # with fewer, less is rejected
+FEW_CLASSES = 10  # with fewer, fewer images are rejected
 MORE = 0.7
 
 
 @main.command("correct")
 @click.argument("path", metavar="[CRAWL]", type=CRAWL, required=False)
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the run."
-)
+@click.option("-o", "--out", type=NEW, required=True, help="Folder of the run.")
 @SET
 @click.option("--meanings", type=FILE, help="Table of meanings, see vsgraph describe.")
 @click.option("--image-encoder", help="See vsgraph embed.  [default: lite0]")
@@ -38,34 +33,28 @@ MORE = 0.7
 @click.option("--graph", type=FILE, help="Your own similarity graph (.npz).")
 @click.option("--probe/--no-probe", default=None, help="Train a linear probe for p_c.")
 @click.option("--forget", is_flag=True, help="Start from the defaults again.")
-@click.option("--redo-from", type=click.Choice(NAMES), help="Do a stage again, and all after it.")
+@click.option("--redo-from", type=click.Choice(NAMES), help="Repeat a stage and all later ones.")
 @click.option("--report/--no-report", default=True, help="Write the report.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done and what it would take.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done, and an estimate.")
 @click.option("--anyway", is_flag=True, help="Start even if memory or disk seem too small.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but warnings and errors.")
+@QUIET
 @crawl_options
 def correct_command(
-    path: Path | None,
-    out: Path,
-    *,
-    changes: tuple[str, ...],
-    report: bool,
-    dry_run: bool,
-    anyway: bool,
-    quiet: bool,
+    path: Path | None, out: Path, *, changes: tuple[str, ...], report: bool, dry_run: bool,
+    anyway: bool, quiet: bool,
     **options: Any,  # noqa: ANN401
-) -> None:
+) -> None:  # fmt: skip
     """Correct the labels of CRAWL: read, encode, correct, report.
 
-    Every stage is kept in the folder of the run as it finishes. Started again, a run resumes; with
-    other settings it does again only what depends on them. A run remembers its crawl and options:
-    give only what should change, or --forget.
+    Each stage is saved in the folder of the run when it is finished. A run that is started again
+    resumes. If settings have changed, only the stages that depend on them are repeated. A run
+    remembers its crawl and options: give only what should change, or --forget.
 
-    CRAWL may be a .npy file of web labels; then give --features, --text-embeddings and
-    --label-embeddings, too.
+    CRAWL may be a .npy file of web labels. In this case also give --features, --text-embeddings and
+    --label-embeddings.
     """
     started = time.monotonic()
-    choices = {name: options.pop(name) for name in CHOICES}
+    choices = {field.name: options.pop(field.name) for field in dataclasses.fields(Choices)}
     asked: dict[str, Any] = {
         "settings": dict(map(read_change, changes)),
         "choices": {name: value for name, value in choices.items() if value is not None},
@@ -90,7 +79,7 @@ def correct_command(
     lower = settings.reject_threshold > 0 and settings.reject_nearness < MORE
     if few and lower and not counts["reject"]:
         click.echo(
-            "no image was rejected; if some show none of the classes, reject more by --set "
+            "no image was rejected; if some show none of the classes, reject more with --set "
             f"reject_nearness={MORE} (now {settings.reject_nearness})"
         )
     if "report" in finished.keys:

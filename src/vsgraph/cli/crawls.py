@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from vsgraph.cli.group import main
-from vsgraph.cli.options import CRAWL, FOLDER, crawl_options, reading
+from vsgraph.cli.options import CRAWL, FOLDER, JSON, NEW, crawl_options, reading
 from vsgraph.crawls import inspect_crawl, read_crawl
 from vsgraph.meanings.crawl_senses import describe_crawl
 from vsgraph.meanings.senses import Meaning, doubt
@@ -21,28 +21,24 @@ from vsgraph.settings import Settings
 @click.argument("path", type=CRAWL)
 @crawl_options
 @click.option("--every-picture", is_flag=True, help="Decode all pictures, not a sample.")
-@click.option("--problems", type=click.Path(path_type=Path), help="Write every problem to a file.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--problems", type=NEW, help="Write every problem to a file.")
+@JSON
 def inspect_command(
-    path: Path,
-    *,
-    every_picture: bool,
-    problems: Path | None,
-    as_json: bool,
+    path: Path, *, every_picture: bool, problems: Path | None, as_json: bool,
     **options: Any,  # noqa: ANN401
-) -> None:
-    """Say what a crawl is and what a run would take, before anything long starts."""
+) -> None:  # fmt: skip
+    """Show what a crawl holds, and estimate the time, memory and disk of a run."""
     crawl = read_crawl(path, **reading(**options))
-    found = inspect_crawl(crawl, every_picture=every_picture)
-    n_texts = round(found.text_coverage["any"] * len(crawl))
+    inspection = inspect_crawl(crawl, every_picture=every_picture)
+    n_texts = round(inspection.text_coverage["any"] * len(crawl))
     plan = estimate_run(
         Settings(), n_images=len(crawl), n_texts=n_texts, n_classes=len(crawl.class_names)
     )
     if as_json:
         plain = {"seconds": plan.seconds, "memory": plan.memory, "disk": plan.disk}
-        click.echo(json.dumps(found.to_dict() | {"run": plain}, indent=2))
+        click.echo(json.dumps(inspection.to_dict() | {"run": plain}, indent=2))
     else:
-        click.echo(f"{found}\na run would take {plan}")
+        click.echo(f"{inspection}\na run would take {plan}")
     if problems is not None:
         crawl.problems.save(problems)
 
@@ -50,24 +46,19 @@ def inspect_command(
 @main.command("describe")
 @click.argument("path", type=CRAWL)
 @crawl_options
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write the table to edit (CSV).")
+@click.option("-o", "--out", type=NEW, help="Write the table to edit (CSV).")
 @click.option("--wordnet", type=FOLDER, help="Folder of WordNet 3.0's dict files.")
-@click.option("--all", "show_all", is_flag=True, help="Show classes of one sense, too.")
-@click.option("--overwrite", is_flag=True, help="Replace a table that is there already.")
+@click.option("--all", "show_all", is_flag=True, help="Also show classes with only one sense.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing table.")
 def describe_command(
-    path: Path,
-    *,
-    out: Path | None,
-    wordnet: Path | None,
-    show_all: bool,
-    overwrite: bool,
+    path: Path, *, out: Path | None, wordnet: Path | None, show_all: bool, overwrite: bool,
     **options: Any,  # noqa: ANN401
-) -> None:
-    """List what each class may mean, and mark the sense that the crawl's own text speaks of.
+) -> None:  # fmt: skip
+    """List what each class may mean, and mark the sense that fits the crawl's text best.
 
-    Classes are doubtful where another sense fits the text nearly as well, most texts speak for
-    others, none for it, or WordNet does not know the word. Edit the table: move the mark "yes" to
-    the sense you mean, or write a description of your own.
+    A class is doubtful if another sense fits the text nearly as well, if most texts or all of them
+    fit other senses, or if WordNet does not know the word. Edit the table: move the mark "yes" to
+    the sense you mean, or write your own description.
     """
     if out is not None:
         refuse_table(out, overwrite=overwrite)

@@ -5,18 +5,17 @@ from pathlib import Path
 import click
 
 from vsgraph.cli.group import main
+from vsgraph.cli.options import NEW
 from vsgraph.common.formatting import decided, percent
 from vsgraph.demo.run_demo import run_demo
 
 
 @main.command("demo")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), default=Path("demo-run"), show_default=True,
-    help="Folder for the results.",
-)  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Do an earlier demo again.")
+@click.option("-o", "--out", type=NEW, default=Path("demo-run"), show_default=True,
+              help="Folder for the results.")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace an earlier demo.")
 def demo_command(out: Path, *, overwrite: bool) -> None:
-    """Draw a small made-up crawl, correct its labels and leave a report to open."""
+    """Draw a small made-up crawl, correct its labels and write a report."""
     result = run_demo(out, overwrite=overwrite, progress=True, tell=click.echo)
     judged = result.judged
     click.echo(f"made-up crawl: {judged.n_images} drawn pictures of words with two meanings")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from vsgraph.cli.group import main
-from vsgraph.cli.options import CRAWL, FOLDER, crawl_options, reading
+from vsgraph.cli.options import CRAWL, FOLDER, NEW, crawl_options, reading
 from vsgraph.crawls import read_crawl
 from vsgraph.exports import FORMATS, export
 from vsgraph.result.correction import Correction
@@ -19,8 +19,7 @@ FORMAT_OPTIONS = ("mode", "shard_images", "shard_bytes", "url", "scores", "n_nei
 @click.argument("path", metavar="RUN", type=FOLDER)
 @click.option("--crawl", type=CRAWL, help="The crawl, if RUN is only a correction.")
 @click.option("--to", type=click.Choice(list(FORMATS)), required=True, help="The format.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True,
-              help="The file or folder to write.")  # fmt: skip
+@click.option("-o", "--out", type=NEW, required=True, help="The file or folder to write.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
 @click.option("--rejected", is_flag=True, help="Include rejected images, marked as such.")
 @click.option("--mode", type=click.Choice(["link", "hardlink", "copy"]),
@@ -35,19 +34,13 @@ FORMAT_OPTIONS = ("mode", "shard_images", "shard_bytes", "url", "scores", "n_nei
 @click.option("--soft", is_flag=True, default=None, help="imglist: write soft labels, too.")
 @crawl_options
 def export_command(
-    path: Path,
-    crawl: Path | None,
-    to: str,
-    out: Path,
-    *,
-    overwrite: bool,
-    rejected: bool,
+    path: Path, crawl: Path | None, to: str, out: Path, *, overwrite: bool, rejected: bool,
     **options: Any,  # noqa: ANN401
-) -> None:
+) -> None:  # fmt: skip
     """Write the corrected labels of RUN in a format that other programs read.
 
-    RUN is a folder of `vsgraph correct`. If it is a folder of `vsgraph correct-arrays` or of
-    Correction.save, name with --crawl the crawl that was corrected: the same images, row by row.
+    RUN is a folder of `vsgraph correct`. If it is a folder of Correction.save, also give --crawl,
+    the crawl that was corrected: the same images in the same order.
     """
     values = {name: options.pop(name) for name in FORMAT_OPTIONS}
     own = {name: value for name, value in values.items() if value is not None}

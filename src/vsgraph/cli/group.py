@@ -1,4 +1,4 @@
-"""The group of commands, imported one by one when they are called, and how errors are told."""
+"""The command group, which imports commands when they are called and prints errors."""
 
 import importlib
 import warnings
@@ -9,43 +9,43 @@ import click
 from vsgraph.common.version import __version__
 from vsgraph.errors import VSGraphError, VSGraphWarning
 
-COMMANDS = {  # by the order of work: name, module of vsgraph.cli, what it does
+COMMANDS = {  # in the order of work: name, module of vsgraph.cli, help
     "Look at a crawl": (
-        ("inspect", "crawls", "Say what a crawl is and what a run would take."),
+        ("inspect", "crawls", "Show what a crawl holds, and estimate a run."),
         ("describe", "crawls", "List what each class may mean; write the table to edit."),
     ),
     "Correct it": (
         ("correct", "correct", "Correct the labels of a crawl: read, encode, correct, report."),
-        ("report", "judge", "Write the report of a run again, and say where it is."),
-        ("export", "export", "Write the corrected data set in a format that others read."),
+        ("report", "judge", "Write the report of a run again, and print its path."),
+        ("export", "export", "Write the corrected labels in a format that other programs read."),
     ),
     "Judge it": (
         ("evaluate", "judge", "Judge the labels of a run by the truth."),
         ("compare", "judge", "Compare the labels of two runs on the same crawl."),
-        ("sweep", "judge", "Correct by every combination of some settings."),
+        ("sweep", "judge", "Correct with every combination of some settings."),
         ("progressive", "judge", "Let sure labels become anchors, round by round."),
     ),
     "Train on it": (
         ("train", "train", "Train a network on the labels of a crawl as they are."),
         ("finetune", "train", "Train a network on the corrected labels of a run."),
         ("test", "train", "Judge a trained model on images of known classes."),
-        ("classify", "train", "Say what some pictures show, by a trained model."),
+        ("classify", "train", "Print what pictures show, by a trained model."),
         ("predict", "train", "Write a model's features and probabilities for a crawl."),
         ("export-model", "train", "Write a model as a file that loads without vsgraph."),
     ),
-    "Parts and play": (
-        ("embed", "embed", "Encode the pictures and texts of a crawl, nothing more."),
-        ("demo", "demo", "Correct a small made-up crawl and leave a report to open."),
+    "Other": (
+        ("embed", "embed", "Only encode the pictures and texts of a crawl."),
+        ("demo", "demo", "Correct a small made-up crawl and write a report."),
     ),
 }
 MODULES = {name: module for group in COMMANDS.values() for name, module, _ in group}
 
 
 class Commands(click.Group):
-    """Imports a command when it is called; turns our own errors into one line on stderr."""
+    """Imports a command when it is called, and prints vsgraph's own errors as one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the names, by the order of work."""
+        """Return the names in the order of work."""
         return list(MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -70,7 +70,7 @@ class Commands(click.Group):
         except VSGraphError as error:
             raise click.ClickException(str(error)) from error
         except KeyboardInterrupt:
-            click.echo("stopped; what is finished is kept, start again to resume", err=True)
+            click.echo("stopped; finished work is saved, start again to resume", err=True)
             ctx.exit(130)
 
 
@@ -85,7 +85,7 @@ def main() -> None:
     r"""Correct the labels of images collected by search query, using the text beside them.
 
     \b
-    vsgraph inspect my-crawl               what it is
+    vsgraph inspect my-crawl               what it holds
     vsgraph correct my-crawl -o run        correct its labels; open run/report.html
     vsgraph export run --to imagefolder -o clean
     """

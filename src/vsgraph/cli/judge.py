@@ -8,45 +8,40 @@ from typing import Any
 import click
 
 from vsgraph.cli.group import main
-from vsgraph.cli.options import CRAWL, FOLDER, read_change
+from vsgraph.cli.options import CRAWL, FOLDER, JSON, NEW, all_options, read_change, split_pair
 from vsgraph.common.files import write_whole
 from vsgraph.errors import InputError
-from vsgraph.judge.comparison import compare
-from vsgraph.judge.evaluation import evaluate
+from vsgraph.judge.comparison import Comparison, compare
+from vsgraph.judge.evaluation import Evaluation, evaluate
 from vsgraph.judge.sweep import check_measure, sweep
 from vsgraph.judge.sweep_table import SweepTable
 from vsgraph.runs import Run, report_again
 
-TRUTH = click.option(
-    "--truth", type=CRAWL, help="Table of paths and true classes; an empty cell: unknown."
-)
-SEPARATOR = click.option("--label-separator", metavar="TEXT", help="Between several true classes.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+OUT = click.option("-o", "--out", type=NEW, help="Folder for the table and the chart.")
+truth_options = all_options([
+    click.option("--truth", type=CRAWL,
+                 help="Table of paths and true classes; an empty cell means unknown."),
+    click.option("--label-separator", metavar="TEXT", help="Separator of several true classes."),
+])  # fmt: skip
 
 
 @main.command("evaluate")
-@click.argument("run", type=FOLDER)
-@TRUTH
-@SEPARATOR
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write a Markdown page.")
-@click.option("--overwrite", is_flag=True, help="Replace a page that is there already.")
+@click.argument("path", metavar="RUN", type=FOLDER)
+@truth_options
+@click.option("-o", "--out", type=NEW, help="Write a Markdown page.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing page.")
 @JSON
 def evaluate_command(
-    run: Path,
-    *,
-    truth: Path | None,
-    label_separator: str | None,
-    out: Path | None,
-    overwrite: bool,
-    as_json: bool,
-) -> None:
+    path: Path, *, truth: Path | None, label_separator: str | None, out: Path | None,
+    overwrite: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Judge the labels of RUN by the truth: before and after, by class, noise found and missed."""
     if out is not None and out.exists() and not overwrite:
-        raise InputError(f"{out} exists already; choose another name, or say --overwrite")
-    found = Run.open(run)
-    shown, known = found.truth(truth, label_separator=label_separator)
-    judged = evaluate(found.correction, shown, known=known)
-    click.echo(json.dumps(judged.to_dict(), indent=2, allow_nan=False) if as_json else str(judged))
+        raise InputError(f"{out} exists already; choose another name, or pass --overwrite")
+    run = Run.open(path)
+    shown, known = run.truth(truth, label_separator=label_separator)
+    judged = evaluate(run.correction, shown, known=known)
+    _print(judged, as_json=as_json)
     if out is not None:
         write_whole(out, judged.to_markdown())
 
@@ -54,45 +49,44 @@ def evaluate_command(
 @main.command("compare")
 @click.argument("first", type=FOLDER)
 @click.argument("second", type=FOLDER)
-@TRUTH
-@SEPARATOR
+@truth_options
 @JSON
 def compare_command(
     first: Path, second: Path, *, truth: Path | None, label_separator: str | None, as_json: bool
 ) -> None:
     """Compare the labels of two runs on the same crawl."""
     one, two = Run.open(first), Run.open(second)
-    shown, known = None, None
-    if truth is not None or one.crawl.truth is not None:
-        shown, known = one.truth(truth, label_separator=label_separator)
-    found = compare(one.correction, two.correction, shown, known=known)
-    click.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False) if as_json else str(found))
+    shown, known = _known_truth(one, truth, label_separator)
+    compared = compare(one.correction, two.correction, shown, known=known)
+    _print(compared, as_json=as_json)
+
+
+def _print(result: Evaluation | Comparison, *, as_json: bool) -> None:
+    """Print a result as text or JSON."""
+    click.echo(json.dumps(result.to_dict(), indent=2, allow_nan=False) if as_json else str(result))
+
+
+def _known_truth(run: Run, table: Path | None, separator: str | None) -> tuple[Any, Any]:
+    """Return the truth of a run's images and where it is known, or None for both."""
+    if table is None and run.crawl.truth is None:
+        return None, None
+    return run.truth(table, label_separator=separator)
 
 
 @main.command("sweep")
 @click.argument("run", type=FOLDER)
 @click.option(
-    "--grid",
-    "grids",
-    multiple=True,
-    required=True,
-    metavar="NAME=A,B,...",
+    "--grid", "grids", multiple=True, required=True, metavar="NAME=A,B,...",
     help="Values of a setting to try, as in n_neighbors=5,10,20 (or k, w, m, L, lambda, tau_f).",
-)
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for table and picture.")
+)  # fmt: skip
+@OUT
 @click.option("--measure", help="What to draw with -o, as in right or keep.")
-@TRUTH
-@SEPARATOR
+@truth_options
 def sweep_command(
-    run: Path,
-    *,
-    grids: tuple[str, ...],
-    out: Path | None,
-    measure: str | None,
-    truth: Path | None,
-    label_separator: str | None,
-) -> None:
-    """Correct RUN's crawl by every combination of some settings; common stages are made once."""
+    run: Path, *, grids: tuple[str, ...], out: Path | None, measure: str | None,
+    truth: Path | None, label_separator: str | None,
+) -> None:  # fmt: skip
+    """Correct RUN's crawl with every combination of some settings; common stages are done once."""
     grid = dict(map(_read_grid, grids))
     if len(grid) < len(grids):
         raise InputError("--grid names a setting twice; give all its values in one, as in k=3,5,7")
@@ -102,29 +96,24 @@ def sweep_command(
 
 @main.command("progressive")
 @click.argument("run", type=FOLDER)
-@click.option("--rounds", type=click.IntRange(2), default=4, show_default=True, help="Up to.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for table and picture.")
-@TRUTH
-@SEPARATOR
+@click.option("--rounds", type=click.IntRange(2), default=4, show_default=True,
+              help="Highest number of rounds.")  # fmt: skip
+@OUT
+@truth_options
 def progressive_command(
     run: Path, *, rounds: int, out: Path | None, truth: Path | None, label_separator: str | None
 ) -> None:
-    """Let sure labels become anchors of the next round, and say what each round gives."""
+    """Let sure labels become anchors of the next round, and show the result of each round."""
     grid = {"rounds": list(range(1, rounds + 1))}
     _write_sweep(_sweep(Run.open(run), grid, truth, label_separator), out, "progressive")
 
 
 def _sweep(
-    run: Run,
-    grid: dict[str, list[Any]],
-    truth: Path | None,
-    label_separator: str | None,
+    run: Run, grid: dict[str, list[Any]], truth: Path | None, label_separator: str | None,
     measure: str | None = None,
-) -> SweepTable:
+) -> SweepTable:  # fmt: skip
     """Sweep, and print the table."""
-    shown, known = None, None
-    if truth is not None or run.crawl.truth is not None:
-        shown, known = run.truth(truth, label_separator=label_separator)
+    shown, known = _known_truth(run, truth, label_separator)
     if measure is not None:
         several = run.crawl.has_several_labels
         check_measure(measure, judged=shown is not None, several=several)
@@ -138,7 +127,7 @@ def _sweep(
 def _write_sweep(
     table: SweepTable, out: Path | None, name: str, measure: str | None = None
 ) -> None:
-    """Write a sweep as CSV, Markdown, JSON and SVG, where a folder is given."""
+    """Write a sweep as CSV, Markdown, JSON and SVG, if a folder is given."""
     if out is None:
         return
     out.mkdir(parents=True, exist_ok=True)
@@ -151,9 +140,7 @@ def _write_sweep(
 
 def _read_grid(grid: str) -> tuple[str, list[Any]]:
     """Read NAME=A,B,..."""
-    name, equals, values = grid.partition("=")
-    if not equals or not values:
-        raise InputError(f"--grid needs NAME=A,B,..., as in k=5,10, got {grid!r}")
+    name, values = split_pair(grid, "--grid", "NAME=A,B,...", "k=5,10")
     return name, [read_change(f"{name}={value}")[1] for value in values.split(",")]
 
 
@@ -161,7 +148,7 @@ def _read_grid(grid: str) -> tuple[str, list[Any]]:
 @click.argument("run", type=FOLDER)
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
 def report_command(run: Path, *, show: bool) -> None:
-    """Write the report of RUN anew, and say where it is."""
+    """Write the report of RUN again, and print its path."""
     page = report_again(run, progress=True).top_page.resolve()
     click.echo(f"report: {page}")
     if show:

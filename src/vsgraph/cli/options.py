@@ -1,7 +1,7 @@
-"""Options that several commands share: how a crawl is to be read."""
+"""Options that several commands share."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,49 +16,60 @@ SET = click.option(
 )  # fmt: skip
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 CRAWL = click.Path(path_type=Path, exists=True)
+NEW = click.Path(path_type=Path)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors.")
 
 _OPTIONS = (
-    click.option("--format", "format_", metavar="NAME", help="The format, where it is not found."),
-    click.option("--images", type=FOLDER, help="What paths in a table are relative to."),
+    click.option("--format", "format_", metavar="NAME", help="The format, if it is not detected."),
+    click.option("--images", type=FOLDER, help="Folder that paths in a table are relative to."),
     click.option(
         "--column", "columns", multiple=True, metavar="ROLE=NAME",
-        help="Which column is the image, label, text, source or truth, as in label=query.",
+        help="Column of the image, label, text, source or truth, as in label=query.",
     ),
-    click.option("--label-separator", metavar="TEXT", help="What stands between several labels."),
-    click.option("--classes", type=FILE, help="File of classes (names or wnids), one a line."),
+    click.option("--label-separator", metavar="TEXT", help="Separator of several labels."),
+    click.option("--classes", type=FILE, help="File of classes (names or wnids), one per line."),
     click.option("--queries", type=FILE, help="COCO: JSON of class to query."),
     click.option("--split", metavar="NAME", help="Official split, as in train, val, test."),
-    click.option("--several-labels", is_flag=True, default=None, help="COCO: every hit counts."),
-    click.option("--strict", is_flag=True, help="Stop at the first problem instead of counting."),
+    click.option("--several-labels", is_flag=True, default=None,
+                 help="COCO: label an image with every query that found it."),
+    click.option("--strict", is_flag=True, help="Stop at the first problem."),
 )  # fmt: skip
 
 
-def crawl_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of :func:`~vsgraph.crawls.read_crawl`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def all_options(
+    options: Sequence[Callable[..., Any]],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that gives a command several options."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+crawl_options = all_options(_OPTIONS)  # those of read_crawl
 
 
 def reading(**options: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return the options as :func:`~vsgraph.crawls.read_crawl` takes them."""
-    columns = dict(map(_split_column, options.pop("columns")))
-    return options | {"format": options.pop("format_"), "columns": columns or None}
+    """Return the options as arguments of :func:`~vsgraph.crawls.read_crawl`."""
+    pairs = [split_pair(c, "--column", "ROLE=NAME", "label=query") for c in options.pop("columns")]
+    return options | {"format": options.pop("format_"), "columns": dict(pairs) or None}
 
 
-def _split_column(column: str) -> tuple[str, str]:
-    """Read ROLE=NAME."""
-    role, equals, name = column.partition("=")
-    if not equals:
-        raise InputError(f"--column needs ROLE=NAME, as in label=query, got {column!r}")
-    return role, name
+def split_pair(text: str, option: str, form: str, example: str) -> tuple[str, str]:
+    """Split the value of an option at its equals sign."""
+    name, _, value = text.partition("=")
+    if not name or not value:
+        raise InputError(f"{option} needs {form}, as in {example}, got {text!r}")
+    return name, value
 
 
 def read_change(change: str, example: str = "n_neighbors=10") -> tuple[str, Any]:
-    """Read NAME=VALUE; a value that is no JSON is text."""
-    name, equals, value = change.partition("=")
-    if not equals:
-        raise InputError(f"--set needs NAME=VALUE, as in {example}, got {change!r}")
+    """Read NAME=VALUE; a value that is not JSON is text."""
+    name, value = split_pair(change, "--set", "NAME=VALUE", example)
     try:
         return name, json.loads(value)
     except ValueError:

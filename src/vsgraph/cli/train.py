@@ -5,7 +5,6 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +12,17 @@ import click
 import numpy as np
 
 from vsgraph.cli.group import main
-from vsgraph.cli.options import CRAWL, FOLDER, crawl_options, read_change, reading
+from vsgraph.cli.options import (
+    CRAWL,
+    FOLDER,
+    JSON,
+    NEW,
+    QUIET,
+    all_options,
+    crawl_options,
+    read_change,
+    reading,
+)
 from vsgraph.crawls import Crawl, read_crawl
 from vsgraph.encoders import embed_images, image_encoder
 from vsgraph.encoders.sources.checkpoints import Checkpoint
@@ -36,9 +45,8 @@ from vsgraph.training.recipe import PRESETS, network_to_finetune
 from vsgraph.training.validation_set import read_validation, some_names
 
 MODEL = click.argument("model", type=FOLDER)
-OUT = click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_TRAINING = (
+OUT = click.option("-o", "--out", type=NEW, required=True, help="Folder for the results.")
+training_options = all_options([
     OUT,
     click.option("--size", type=click.IntRange(16), help="Side of the pictures in pixels."),
     click.option("--from-scratch", is_flag=True, help="Start from random weights."),
@@ -47,20 +55,13 @@ _TRAINING = (
     click.option("--epochs", type=click.IntRange(1), help="How often every image is seen."),
     click.option("--set", "changes", multiple=True, metavar="NAME=VALUE",
                  help="Change the recipe, as in batch_size=32 (see docs/training.md)."),
-    click.option("--val", type=CRAWL, help="Images of known classes, to judge each epoch by."),
-    click.option("--co-teaching", is_flag=True, help="Two networks that teach each other."),
+    click.option("--val", type=CRAWL, help="Images of known classes, to judge each epoch."),
+    click.option("--co-teaching", is_flag=True, help="Train two networks that teach each other."),
     click.option("--forget-rate", type=click.FloatRange(0, 1, max_open=True),
                  help="Co-teaching, leaving out this share of labels.  [default: an estimate]"),
     click.option("--overwrite", is_flag=True, help="Replace another training in the folder."),
-    click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors."),
-)  # fmt: skip
-
-
-def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a training."""
-    for option in reversed(_TRAINING):
-        command = option(command)
-    return command
+    QUIET,
+])  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +95,7 @@ class _Options:
         return Start(network, self.size, pretrained=not self.from_scratch)
 
     def echo(self, text: str) -> None:
-        """Print a line, unless asked not to."""
+        """Print a line, unless --quiet was given."""
         if not self.quiet:
             click.echo(text)
 
@@ -127,13 +128,7 @@ def train_command(path: Path, *, network: str, **options: Any) -> None:  # noqa:
               help="The network to fine-tune.  [default: the run's, if trained, or "
               "lite0]")  # fmt: skip
 @training_options
-def finetune_command(
-    path: Path,
-    *,
-    labels: str,
-    network: str | None,
-    **options: Any,  # noqa: ANN401
-) -> None:
+def finetune_command(path: Path, *, labels: str, network: str | None, **options: Any) -> None:  # noqa: ANN401
     """Train a network on the corrected labels of RUN.
 
     The loss is that of Eq. 9 in the paper. A network that is already trained gets half the rate
@@ -251,8 +246,7 @@ def classify_command(model: Path, images: tuple[Path, ...], *, top: int, as_json
 
 @main.command("export-model")
 @MODEL
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True,
-              help="File: .onnx, or .pt2 (torch.export).")  # fmt: skip
+@click.option("-o", "--out", type=NEW, required=True, help="File: .onnx, or .pt2 (torch.export).")
 @click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 def export_model_command(model: Path, out: Path, *, overwrite: bool) -> None:
     """Write MODEL as a file that loads without vsgraph."""

@@ -1,4 +1,4 @@
-"""Work on large arrays a block of rows at a time, on all cores."""
+"""Work on large arrays one block of rows at a time, on all cores."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
+
+from vsgraph.common.progress import bar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -19,16 +20,12 @@ BLOCK_BYTES = 16 * 2**20
 
 
 def n_threads() -> int:
-    """Return the number of cores this process may use.
-
-    >>> n_threads() >= 1
-    True
-    """
+    """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def row_blocks(n_rows: int, *, row_bytes: int = 0, most: int = 2**14) -> list[slice]:
-    """Cut rows into slices of at most so many rows and some 16 MB.
+    """Cut rows into slices of at most `most` rows and about 16 MB.
 
     >>> row_blocks(5, most=2)
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
@@ -38,7 +35,7 @@ def row_blocks(n_rows: int, *, row_bytes: int = 0, most: int = 2**14) -> list[sl
 
 
 def evenly_spread(n_rows: int, most: int) -> NDArray[np.intp]:
-    """Return at most so many row numbers, evenly spread from the first row to the last.
+    """Return at most `most` row numbers, evenly spread from the first row to the last.
 
     >>> evenly_spread(9, 3).tolist(), evenly_spread(2, 3).tolist(), evenly_spread(0, 3).tolist()
     ([0, 4, 8], [0, 1], [])
@@ -53,64 +50,45 @@ def in_threads(
     title: str = "",
     progress: bool = False,
 ) -> Iterator[Result]:
-    """Yield ``work(item)`` in order, one item a core at a time, each with one thread of BLAS.
+    """Yield ``work(item)`` in order, one item per core at a time, each with one thread of BLAS.
 
-    Few results wait at any time, so what `work` returns may be large. A bar is shown on a terminal.
+    Few results wait at any time, so `work` may return large ones.
 
     >>> list(in_threads(abs, [-1, 2]))
     [1, 2]
     """
-    bar = tqdm(total=len(items), desc=title, disable=None if progress else True, leave=False)
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads()) as pool, bar:
+    steps = bar(len(items), title, progress=progress)
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads()) as pool, steps:
         rest = iter(items)
         waiting = [pool.submit(work, item) for item in islice(rest, 2 * n_threads())]
         while waiting:
             yield waiting.pop(0).result()
             waiting += [pool.submit(work, item) for item in islice(rest, 1)]
-            bar.update()
+            steps.update()
 
 
 def do_in_threads(
-    work: Callable[[Item], None],
-    items: Sequence[Item],
-    *,
-    title: str = "",
-    progress: bool = False,
+    work: Callable[[Item], None], items: Sequence[Item], *, title: str = "", progress: bool = False
 ) -> None:
-    """Call ``work(item)`` for every item, one item a core at a time.
-
-    >>> seen = []
-    >>> do_in_threads(seen.append, [1, 2])
-    >>> sorted(seen)
-    [1, 2]
-    """
+    """Call ``work(item)`` for every item, one item per core at a time."""
     for _ in in_threads(work, items, title=title, progress=progress):
         pass
 
 
 @contextmanager
 def open_threads() -> Iterator[Callable[..., Iterator[Any]]]:
-    """Give a ``map`` that works on all cores, for work that comes again and again.
-
-    >>> with open_threads() as mapped:
-    ...     list(mapped(abs, [-1, 2]))
-    [1, 2]
-    """
+    """Give a ``map`` that uses all cores, for repeated calls."""
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads()) as pool:
         yield pool.map
 
 
 def as_floats(block: NDArray[Any]) -> NDArray[Any]:
-    """Return a block that can be calculated with: fp16 becomes float32, the rest stays.
-
-    >>> as_floats(np.ones((1, 1), np.float16)).dtype
-    dtype('float32')
-    """
+    """Return fp16 as float32 and other types unchanged."""
     return block.astype(np.float32) if block.dtype.itemsize < 4 else block
 
 
 def row_lengths(array: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the Euclidean length of every row, a block at a time.
+    """Return the Euclidean length of every row, one block at a time.
 
     >>> row_lengths(np.array([[3.0, 4.0], [0.0, 0.0]], np.float16)).tolist()
     [5.0, 0.0]

@@ -1,24 +1,24 @@
-"""Checks of arguments, made once, at the public functions.
+"""Checks of arguments, made once, in the public functions.
 
-Each takes the argument's name and value and returns the value in the form that the code behind
+Each check takes the name and value of an argument. It returns the value in the form that the code
 works with, or raises :class:`~vsgraph.errors.InputError` with the name, the rule, the first
 offending rows and what to do.
 """
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-from vsgraph.errors import InputError
+from vsgraph.common.blocks import row_blocks
+from vsgraph.errors import InputError, is_meant
 
 Floats = NDArray[np.floating[Any]]
 
-BLOCK_CELLS = 2**22
 ROUNDING_OF_HALF = 1e-3
 
 
@@ -45,10 +45,10 @@ def check_matrix(
     nan_rows_are_missing: bool = False,
     keep_half: bool = False,
 ) -> Floats:
-    """Return a finite 2-d float array; fp16 and integers become float32 and float64.
+    """Return a finite 2-d float array; fp16 becomes float32 and integers become float64.
 
-    With `nan_rows_are_missing`, a row of nothing but NaN stands for "not there" and becomes zero.
-    With `keep_half`, fp16 stays as it is, for code that reads blocks.
+    With `nan_rows_are_missing`, rows that are all NaN mean "not there" and become zero. With
+    `keep_half`, fp16 stays fp16, for code that reads blocks.
     """
     array = _as_floats(name, value, keep_half=keep_half)
     if array.ndim != 2 or 0 in array.shape:
@@ -57,8 +57,8 @@ def check_matrix(
         raise InputError(f"{name} must have one row per image: expected {n_rows}, got {len(array)}")
     if n_columns is not None and array.shape[1] != n_columns:
         raise InputError(
-            f"{name} must have {n_columns} columns, got {array.shape[1]}: one per class in "
-            "probabilities; texts and labels come from the same encoder"
+            f"{name} must have {n_columns} columns, got {array.shape[1]}: probabilities have one "
+            "per class; texts and labels must come from the same encoder"
         )
     bad = ~_rows_where(array, lambda block: np.isfinite(block).all(axis=1))
     if nan_rows_are_missing and bad.any():
@@ -67,24 +67,20 @@ def check_matrix(
         bad &= ~missing
     if bad.any():
         raise InputError(
-            f"{name} has NaN or infinite values in {name_rows(bad)}; mend them (an image "
-            "without picture or text has a row of zeros)"
+            f"{name} has NaN or infinite values in {name_rows(bad)}; replace them (use a row of "
+            "zeros for an image without picture or text)"
         )
     return array
 
 
 def _rows_where(array: Floats, holds: Callable[[Floats], Any]) -> NDArray[np.bool_]:
-    """Return for which rows something holds, asked a block at a time."""
-    answer = np.empty(len(array), bool)
-    block = max(1, BLOCK_CELLS // array.shape[1])
-    for start in range(0, len(array), block):
-        rows = slice(start, start + block)
-        answer[rows] = holds(array[rows])
-    return answer
+    """Return which rows pass a test, one block at a time."""
+    blocks = row_blocks(len(array), row_bytes=4 * array.shape[1])
+    return np.concatenate([holds(array[rows]) for rows in blocks])
 
 
 def _as_floats(name: str, value: ArrayLike, *, keep_half: bool) -> Floats:
-    """Return `value` as a float32 or float64 array, copying only where the type must change."""
+    """Return `value` as a float array, copied only if the type must change."""
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -97,7 +93,7 @@ def _as_floats(name: str, value: ArrayLike, *, keep_half: bool) -> Floats:
 
 
 def check_meanings(name: str, value: ArrayLike) -> Floats:
-    """Return label embeddings, refusing a class without a meaning."""
+    """Return label embeddings; every class must have a meaning."""
     meanings = check_matrix(name, value)
     empty = ~filled_rows(meanings)
     if empty.any():
@@ -125,10 +121,25 @@ def check_probs(
     bad = ~_rows_where(probs, lambda block: ((block >= 0) & (block <= most)).all(axis=1))
     if bad.any():
         raise InputError(
-            f"{name} must be probabilities between 0 and 1, which is not so in {name_rows(bad)}; "
+            f"{name} must be probabilities between 0 and 1, but are not in {name_rows(bad)}; "
             "apply a softmax or sigmoid to scores first"
         )
     return probs
+
+
+def label_matrix(labels: NDArray[Any], n_classes: int, dtype: type[Any] = np.float32) -> csr_array:
+    """Return labels of either shape as a sparse matrix of ones, (n_images, n_classes).
+
+    Labels are class numbers, -1 for none, or a table of booleans.
+
+    >>> label_matrix(np.array([1, -1]), 2).toarray().tolist()
+    [[0.0, 1.0], [0.0, 0.0]]
+    """
+    if labels.ndim == 2:
+        return csr_array(labels.astype(dtype))
+    given = labels >= 0
+    starts = np.concatenate([[0], np.cumsum(given)])
+    return csr_array((np.ones(starts[-1], dtype), labels[given], starts), (len(labels), n_classes))
 
 
 def check_labels(
@@ -146,7 +157,7 @@ def check_labels(
     except ValueError as error:
         raise InputError(
             f"{name} must be class indices, or a ({n_rows}, {n_classes}) table of booleans if "
-            "images have several labels; lists of different lengths are neither"
+            "images have several labels, but not lists of different lengths"
         ) from error
     if labels.ndim not in {1, 2} or labels.shape[0] != n_rows:
         raise InputError(
@@ -160,14 +171,18 @@ def check_labels(
             f"{name} must be whole numbers (class indices), got {labels.dtype}; number the classes "
             "in the order of the label embeddings"
         )
-    bad = (labels < 0) | (labels >= n_classes)
+    _check_range(name, labels, 0, n_classes)
+    return label_matrix(labels, n_classes)
+
+
+def _check_range(name: str, labels: NDArray[Any], lowest: int, n_classes: int) -> None:
+    """Raise an error if a class number is too low or too high."""
+    bad = (labels < lowest) | (labels >= n_classes)
     if bad.any():
         raise InputError(
-            f"{name} must lie in 0..{n_classes - 1}, got {labels.min()}..{labels.max()} "
-            f"({name_rows(bad)}); there is one label embedding per class"
+            f"{name} must lie in {lowest}..{n_classes - 1}, got {labels.min()}..{labels.max()} "
+            f"({name_rows(bad)}), for {n_classes} classes"
         )
-    ones = np.ones(n_rows, np.float32)
-    return csr_array((ones, labels, np.arange(n_rows + 1)), shape=(n_rows, n_classes))
 
 
 def _check_label_matrix(name: str, labels: Any, *, n_classes: int) -> csr_array:  # noqa: ANN401
@@ -186,9 +201,9 @@ def _check_label_matrix(name: str, labels: Any, *, n_classes: int) -> csr_array:
 def check_truth(
     name: str, value: ArrayLike | csr_array, *, n_rows: int, n_classes: int
 ) -> csr_array:
-    """Return what images really show as one sparse matrix of ones, (n_rows, n_classes).
+    """Return what images really show as a sparse matrix of ones, (n_rows, n_classes).
 
-    As :func:`check_labels`, but an image may show none of the classes: -1, or a row of False.
+    Like :func:`check_labels`, but an image may show no class: -1, or a row of False.
 
     >>> check_truth("truth", [1, -1], n_rows=2, n_classes=2).toarray().tolist()
     [[0.0, 1.0], [0.0, 0.0]]
@@ -198,33 +213,21 @@ def check_truth(
     labels = np.asarray(value)
     if labels.dtype.kind not in "iu" or labels.shape != (n_rows,):
         raise InputError(
-            f"{name} must be ({n_rows},) whole numbers, -1 for an image of none of the classes, "
-            f"or a ({n_rows}, {n_classes}) table of booleans; got {labels.dtype} {labels.shape}"
+            f"{name} must be ({n_rows},) whole numbers, -1 for an image that shows no class, or "
+            f"a ({n_rows}, {n_classes}) table of booleans; got {labels.dtype} {labels.shape}"
         )
-    bad = (labels < -1) | (labels >= n_classes)
-    if bad.any():
-        raise InputError(
-            f"{name} must lie in -1..{n_classes - 1}, got {labels.min()}..{labels.max()} "
-            f"({name_rows(bad)})"
-        )
-    shown = labels >= 0
-    starts = np.concatenate([[0], np.cumsum(shown)])
-    parts = (np.ones(int(shown.sum()), np.float32), labels[shown], starts)
-    return csr_array(parts, shape=(n_rows, n_classes))
+    _check_range(name, labels, -1, n_classes)
+    return label_matrix(labels, n_classes)
 
 
 def check_at_least(name: str, value: float, low: float) -> None:
-    """Refuse a number below `low`, and an infinite one."""
+    """Raise an error if a number is below `low` or infinite."""
     if not low <= value < math.inf:
         raise InputError(f"{name} must be at least {low} and finite, got {value}")
 
 
 def check_number(name: str, value: object, kind: type[int] | type[float]) -> int | float:
-    """Return a plain Python number of a kind; a float that is whole does not pass for an int.
-
-    >>> check_number("k", np.int64(3), int)
-    3
-    """
+    """Return a plain Python int or float; a float is never accepted as an int."""
     try:
         return operator.index(value) if kind is int else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
@@ -233,25 +236,33 @@ def check_number(name: str, value: object, kind: type[int] | type[float]) -> int
 
 
 def check_fraction(name: str, value: float) -> None:
-    """Refuse a number outside 0..1."""
+    """Raise an error if a number is outside 0..1."""
     if not 0 <= value <= 1:
         raise InputError(f"{name} must lie between 0 and 1, got {value}")
 
 
 def check_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Refuse a word that is not one of `choices`."""
+    """Raise an error if a word is not one of `choices`."""
     if value not in choices:
         raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
-def filled_rows(array: Floats) -> NDArray[np.bool_]:
-    """Tell which rows hold anything; a row of zeros stands for "not there".
+def check_known(kind: str, names: Iterable[str], known: Sequence[str]) -> None:
+    """Raise an error at the first name that is not known, with the name that may be meant.
 
-    >>> filled_rows(np.array([[0.0, 1.0], [0.0, 0.0]])).tolist()
-    [True, False]
+    >>> check_known("setting", ["neighbours"], ["n_neighbors"])
+    Traceback (most recent call last):
+    vsgraph.errors.InputError: unknown setting 'neighbours'; did you mean n_neighbors?
     """
-    filled: NDArray[np.bool_] = np.asarray(array.any(axis=1))
-    return filled
+    for name in sorted(set(names) - set(known)):
+        meant = is_meant(name, known)
+        hint = f"did you mean {meant}?" if meant else f"known: {', '.join(known)}"
+        raise InputError(f"unknown {kind} {name!r}; {hint}")
+
+
+def filled_rows(array: Floats) -> NDArray[np.bool_]:
+    """Return which rows hold anything; a row of zeros means "not there"."""
+    return np.asarray(array.any(axis=1))
 
 
 def unit_rows(array: Floats) -> Floats:

@@ -1,5 +1,6 @@
-"""Folders of arrays that appear whole or not at all."""
+"""Files and folders that appear complete or not at all."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from vsgraph.errors import InputError
 
@@ -19,42 +21,43 @@ LEFTOVER = ".vsgraph-"  # what unfinished files and folders are called
 FORMAT = "vsgraph-2"
 EXPORT = "vsgraph-export-1"
 REPORT = "vsgraph-report-1"
+CSR_PARTS = ("data", "indices", "indptr")
+PREFIXES = {"anchors": "anchor"}  # of files, if not the name of the field
 KINDS = {FORMAT: "a correction", EXPORT: "an export", REPORT: "a report"}
 
 
 def refuse_file(folder: Path) -> None:
-    """Refuse a name that is a file's where a folder is meant."""
+    """Raise an error if the path of a folder is a file."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; choose the name of a folder")
 
 
 def refuse_taken(folder: Path, *, overwrite: bool, written_as: str = FORMAT) -> None:
-    """Refuse a folder that is there already, unless it is of the same kind and may be replaced."""
+    """Raise an error if a folder exists, unless it is of the same kind and may be replaced."""
     refuse_file(folder)
     if folder.exists() and not overwrite:
         raise InputError(
-            f"{folder} exists already; choose another folder, or say overwrite (--overwrite)"
+            f"{folder} exists already; choose another folder, or pass overwrite (--overwrite)"
         )
     if folder.exists() and any(folder.iterdir()) and not _is_like(folder, written_as):
-        kind = KINDS[written_as]
-        raise InputError(f"{folder} holds something else than {kind} of vsgraph; left alone")
+        raise InputError(f"{folder} is not {KINDS[written_as]} of vsgraph and is left alone")
 
 
 def _is_like(folder: Path, written_as: str) -> bool:
-    """Return whether a folder's record is of a format, in whatever version."""
+    """Return whether a folder's record is of a format, in any version."""
     try:
         values = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        found = str(values["format"])
+        written = str(values["format"])
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return found.rpartition("-")[0] == written_as.rpartition("-")[0]
+    return written.rpartition("-")[0] == written_as.rpartition("-")[0]
 
 
 @contextmanager
 def new_folder(
     folder: Path, *, overwrite: bool = False, written_as: str = FORMAT
 ) -> Iterator[Path]:
-    """Give a temporary folder that takes the final name when the block ends without an error."""
+    """Give a temporary folder that gets its final name if the block ends without an error."""
     refuse_taken(folder, overwrite=overwrite, written_as=written_as)
     with replaced_folder(folder) as fresh:
         yield fresh
@@ -62,7 +65,7 @@ def new_folder(
 
 @contextmanager
 def replaced_folder(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder that takes the place of whatever has the name when the block ends."""
+    """Give a temporary folder that replaces any folder of that name when the block ends."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f"{LEFTOVER}{folder.name}-", dir=folder.parent))
     try:
@@ -77,13 +80,13 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left of unfinished files and folders."""
+    """Remove unfinished files and folders of killed processes."""
     for path in folder.glob(f"{LEFTOVER}*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def lock(path: Path) -> IO[str]:
-    """Hold a lock that ends with the process; refuse where another holds it."""
+    """Hold a lock until the process ends; raise an error if another process holds it."""
     file = path.open("w")
     try:
         import fcntl
@@ -99,24 +102,45 @@ def lock(path: Path) -> IO[str]:
     return file
 
 
-def save_record(
-    folder: Path,
-    arrays: Mapping[str, NDArray[Any] | None],
-    values: Mapping[str, Any],
-    *,
-    overwrite: bool,
-) -> None:
-    """Write arrays as ``.npy`` files and values as JSON; an array that is None is left out."""
-    with new_folder(folder, overwrite=overwrite) as fresh:
-        for name, array in arrays.items():
-            if array is not None:
-                np.save(fresh / f"{name}.npy", array, allow_pickle=False)
-        content = json.dumps({"format": FORMAT, **values}, indent=2)
-        (fresh / RECORD).write_text(content, encoding="utf-8")
+def flat_arrays(record: Any) -> dict[str, NDArray[Any]]:  # noqa: ANN401
+    """Return all arrays of a record, also nested, by the names of their files.
+
+    A record is a mapping, a named tuple or a dataclass.
+
+    >>> list(flat_arrays({"rows": np.arange(2), "graph": csr_array((2, 2)), "n": 2}))
+    ['rows', 'graph_data', 'graph_indices', 'graph_indptr']
+    """
+    if dataclasses.is_dataclass(record):
+        record = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    elif not isinstance(record, Mapping):
+        record = record._asdict()
+    arrays: dict[str, NDArray[Any]] = {}
+    for key, value in record.items():
+        name = PREFIXES.get(key, key)
+        parts: Mapping[str, NDArray[Any]] = {}
+        if isinstance(value, csr_array):
+            parts = {part: getattr(value, part) for part in CSR_PARTS}
+        elif dataclasses.is_dataclass(value):
+            parts = flat_arrays(value)
+        elif isinstance(value, np.ndarray):
+            arrays[name] = value
+        arrays |= {f"{name}_{part}": array for part, array in parts.items()}
+    return arrays
 
 
-def load_record(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Read what :func:`save_record` wrote; arrays are mapped, not copied."""
+def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays as ``.npy`` files."""
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+
+def load_csr(folder: Path, name: str, shape: tuple[int, int]) -> csr_array:
+    """Map a sparse matrix that was saved by its :func:`flat_arrays`."""
+    return csr_array(tuple(open_array(folder / f"{name}_{part}.npy") for part in CSR_PARTS), shape)
+
+
+def load_record(folder: Path) -> dict[str, Any]:
+    """Read the values of a saved correction."""
     try:
         values = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -125,18 +149,18 @@ def load_record(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         ) from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise InputError(f"{folder / RECORD} is not in the format {FORMAT}")
-    return {path.stem: open_array(path) for path in sorted(folder.glob("*.npy"))}, values
+    return values
 
 
 def open_array(path: Path) -> NDArray[Any]:
-    """Map an array from a file, refusing what is none."""
+    """Map an array from a ``.npy`` file."""
     if not path.exists():
-        raise InputError(f"{path} is not there")
+        raise InputError(f"{path} does not exist")
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, EOFError, ValueError) as error:
         raise InputError(
-            f"{path} is not a whole array; give a .npy file of numbers, as np.save writes it"
+            f"{path} is not a complete array; give a .npy file of numbers, written by np.save"
         ) from error
     if not isinstance(array, np.ndarray):
         array.close()
@@ -146,7 +170,7 @@ def open_array(path: Path) -> NDArray[Any]:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary name that becomes the final one when the block ends without an error."""
+    """Give a temporary file that gets its final name if the block ends without an error."""
     handle, name = tempfile.mkstemp(prefix=f"{LEFTOVER}{path.name}-", dir=path.parent)
     os.close(handle)
     unfinished = Path(name)

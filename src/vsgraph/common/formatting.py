@@ -8,7 +8,7 @@ import numpy as np
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
-    """Return plain Python values that JSON can hold, None for what is no number.
+    """Return plain Python values that JSON can hold, None for NaN and infinity.
 
     >>> plain({"a": np.float32(0.5), "b": [np.int64(2), float("nan")]})
     {'a': 0.5, 'b': [2, None]}
@@ -23,7 +23,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def number(value: float | None, form: str = ".3f") -> str:
-    """Print a number in a form, '-' where there is none.
+    """Format a number, '-' if there is none.
 
     >>> number(0.5), number(float("nan")), number(None)
     ('0.500', '-', '-')
@@ -32,45 +32,35 @@ def number(value: float | None, form: str = ".3f") -> str:
 
 
 def percent(share: float | None, form: str = ".1%") -> str:
-    """Print a share in percent, '-' where there is none.
-
-    >>> percent(0.5), percent(float("nan"))
-    ('50.0%', '-')
-    """
+    """Format a share in percent, '-' if there is none."""
     return number(share, form)
 
 
 def decided(counts: Mapping[str, int]) -> str:
-    """Say how many images were kept, relabeled, rejected, and could not be read.
+    """Return in words how many images were kept, relabeled, rejected or unreadable.
 
     >>> decided({"keep": 1000, "relabel": 20, "reject": 3, "unreadable": 2})
     'kept 1,000, relabeled 20, rejected 3, 2 unreadable (label left as it was)'
     """
-    told = (("keep", "kept"), ("relabel", "relabeled"), ("reject", "rejected"))
-    lost = counts.get("unreadable", 0)
-    last = [f"{lost:,} unreadable (label left as it was)"] if lost else []
-    return ", ".join([*(f"{word} {counts[name]:,}" for name, word in told), *last])
+    words = {"keep": "kept", "relabel": "relabeled", "reject": "rejected"}
+    unreadable = counts.get("unreadable", 0)
+    last = [f"{unreadable:,} unreadable (label left as it was)"] if unreadable else []
+    return ", ".join([*(f"{word} {counts[name]:,}" for name, word in words.items()), *last])
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    r"""Return a Markdown table; what would break a cell is escaped.
+    r"""Return a Markdown table; line breaks and bars in cells are escaped.
 
     >>> print(markdown_table(["a", "b"], [[1, "x|y"]]))
     | a | b |
     |---|---|
     | 1 | x\|y |
     """
-    lines = [head, ["---"] * len(head), *rows]
-    cells = [[_cell(cell) for cell in line] for line in lines]
-    return "\n".join(
-        f"|{'|'.join(line)}|" if i == 1 else f"| {' | '.join(line)} |"
-        for i, line in enumerate(cells)
-    )
-
-
-def _cell(value: object) -> str:
-    """Return a value on one line, with bars escaped."""
-    return " ".join(str(value).split()).replace("|", "\\|")
+    cells = [
+        [" ".join(str(cell).split()).replace("|", "\\|") for cell in row] for row in [head, *rows]
+    ]
+    lines = [f"| {' | '.join(line)} |" for line in cells]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
 
 
 def say_span(seconds: float) -> str:

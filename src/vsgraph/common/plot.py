@@ -1,6 +1,6 @@
-"""Lines over one number, a panel beside the other, as plain SVG that needs nothing to be seen.
+"""Line charts in panels side by side, as plain SVG.
 
-Lines differ by dashes and marks as well as by color, and the colors follow a dark background.
+Lines differ by dashes and marks as well as by color. The chart adapts to a dark background.
 """
 
 import html
@@ -16,10 +16,10 @@ TICKS = 5
 COLORS = ("#2563eb", "#d97706", "#059669", "#be185d", "#7c3aed", "#57534e")
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4", "1 5")
 MARKS = (
-    '<circle cx="{x}" cy="{y}" r="3.5"/>',
-    '<rect x="{left}" y="{up}" width="7" height="7"/>',
-    '<path d="M{x} {up}l4.5 7h-9z"/>',
-    '<path d="M{x} {down}l4.5-7h-9z"/>',
+    '<circle r="3.5"/>',
+    '<rect x="-3.5" y="-3.5" width="7" height="7"/>',
+    '<path d="M0 -3.5l4.5 7h-9z"/>',
+    '<path d="M0 3.5l4.5-7h-9z"/>',
 )
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:currentColor}"
@@ -34,60 +34,48 @@ Line = Sequence[tuple[Any, float]]
 def draw_lines(
     panels: Mapping[str, Mapping[str, Line]], *, title: str, x_name: str, y_name: str
 ) -> str:
-    r"""Return an SVG with a panel for each name, and in it a line for each name.
+    r"""Return an SVG document with one panel per name, and in it one line per name.
 
-    Parameters
-    ----------
-    panels : mapping of str to mapping of str to sequence of pairs
-        Points (x, y) of each line of each panel. If any x is no number, all are set side by side in
-        the order in which they come. A y that is NaN is left out.
-    title, x_name, y_name : str
-        What is said above, below and beside the lines.
+    Each line is a sequence of points (x, y). If any x is not a number, all are set side by side in
+    the order in which they come. Points with a y of NaN are left out.
 
-    Returns
-    -------
-    svg : str
-        A whole SVG document.
-
-    Examples
-    --------
     >>> lines = {"w = 0": [(3, 0.8), (5, 0.9)]}
     >>> draw_lines({"": lines}, title="Right", x_name="k", y_name="share")
     '<svg xmlns=...</svg>\n'
     """
-    if not any(_known(line) for lines in panels.values() for line in lines.values()):
+    lines = [line for panel in panels.values() for line in panel.values()]
+    values = [y for line in lines for _, y in _known(line)]
+    if not values:
         raise InputError("panels must hold at least one point to draw")
-    values = [y for lines in panels.values() for line in lines.values() for _, y in _known(line)]
-    low, high, ticks = _scale(min(values), max(values))
-    places = _places([x for lines in panels.values() for line in lines.values() for x, _ in line])
-    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    places = _places([x for line in lines for x, _ in line])
+    ticks = _ticks(min(values), max(values))
+    frame = _frame(x_name, y_name, places, ticks)
     drawn = "".join(
         f'<g transform="translate({GAP + i * (WIDTH + GAP)},{TOP})">'
-        f"{_frame(panel, x_name, y_name, places, low, high, ticks)}"
-        f"{''.join(_line(names.index(n), line, places, low, high) for n, line in lines.items())}"
-        "</g>"
-        for i, (panel, lines) in enumerate(panels.items())
+        f'<text y="-10">{html.escape(panel)}</text>{frame}'
+        f"{''.join(_line(names.index(n), line, places, ticks) for n, line in own.items())}</g>"
+        for i, (panel, own) in enumerate(panels.items())
     )
-    width = GAP + len(panels) * (WIDTH + GAP)
-    below = TOP + HEIGHT + 60
+    width, below = GAP + len(panels) * (WIDTH + GAP), TOP + HEIGHT + 60
+    box = f"0 0 {width} {below + LINE * len(names)}"
     legend = "".join(_entry(i, name, below + LINE * i) for i, name in enumerate(names) if name)
-    height = below + LINE * len(names)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" role="img" '
         f'aria-label="{html.escape(title)}"><style>{STYLE}</style>'
         f'<text x="{GAP}" y="18">{html.escape(title)}</text>{drawn}{legend}</svg>\n'
     )
 
 
 def _known(line: Line) -> list[tuple[Any, float]]:
-    """Return the points of a line that have a value."""
+    """Return the points whose value is not NaN."""
     return [(x, y) for x, y in line if not math.isnan(y)]
 
 
-def _scale(low: float, high: float) -> tuple[float, float, list[float]]:
-    """Return round borders around values, and the marks between them.
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round numbers from below the lowest value to above the highest.
 
-    >>> _scale(0.81, 0.93)[2]
+    >>> _ticks(0.81, 0.93)
     [0.8, 0.85, 0.9, 0.95]
     """
     rough = max(high - low, 1e-6 * max(abs(high), 1e-3)) / (TICKS - 1)
@@ -95,12 +83,11 @@ def _scale(low: float, high: float) -> tuple[float, float, list[float]]:
     step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m >= rough * (1 - 1e-9))
     first = math.floor(low / step + 1e-9)
     last = max(math.ceil(high / step - 1e-9), first + 1)
-    ticks = [round(step * i, 12) for i in range(first, last + 1)]
-    return ticks[0], ticks[-1], ticks
+    return [round(step * i, 12) for i in range(first, last + 1)]
 
 
 def _places(values: Sequence[Any]) -> dict[Any, float]:
-    """Return where each value lies across a panel, 0 to 1.
+    """Return the position of each value across a panel, 0 to 1.
 
     >>> _places([1, 3, 2]), _places(["b", "a"])
     ({1: 0.0, 2: 0.5, 3: 1.0}, {'b': 0.0, 'a': 1.0})
@@ -113,39 +100,29 @@ def _places(values: Sequence[Any]) -> dict[Any, float]:
     return {x: i / max(len(different) - 1, 1) for i, x in enumerate(different)}
 
 
-def _frame(  # noqa: PLR0917
-    panel: str,
-    x_name: str,
-    y_name: str,
-    places: Mapping[Any, float],
-    low: float,
-    high: float,
-    ticks: Sequence[float],
-) -> str:
-    """Draw what stands around the lines of a panel."""
+def _frame(x_name: str, y_name: str, places: Mapping[Any, float], ticks: Sequence[float]) -> str:
+    """Draw the grid and axes of a panel."""
     grid = "".join(
         f'<line class="g" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>'
         f'<text x="-8" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>'
         for tick in ticks
-        for y in [_down(tick, low, high)]
+        for y in [_down(tick, ticks)]
     )
     marks = "".join(
         f'<text x="{WIDTH * place:.1f}" y="{HEIGHT + 18}" text-anchor="middle">'
         f"{html.escape(_short(x))}</text>"
         for x, place in places.items()
     )
-    middle = f'x="{WIDTH / 2}" text-anchor="middle"'
     return (
-        f'<text y="-10">{html.escape(panel)}</text>{grid}{marks}'
-        f'<text {middle} y="{HEIGHT + 36}">{html.escape(x_name)}</text>'
-        f'<text transform="translate(-52,{HEIGHT / 2}) rotate(-90)" text-anchor="middle">'
-        f"{html.escape(y_name)}</text>"
+        f'{grid}{marks}<text x="{WIDTH / 2}" text-anchor="middle" y="{HEIGHT + 36}">'
+        f'{html.escape(x_name)}</text><text transform="translate(-52,{HEIGHT / 2}) rotate(-90)" '
+        f'text-anchor="middle">{html.escape(y_name)}</text>'
     )
 
 
-def _line(number: int, line: Line, places: Mapping[Any, float], low: float, high: float) -> str:
-    """Draw a line with a mark at each point, which says its value when pointed at."""
-    points = sorted((WIDTH * places[x], _down(y, low, high), x, y) for x, y in _known(line))
+def _line(number: int, line: Line, places: Mapping[Any, float], ticks: Sequence[float]) -> str:
+    """Draw a line with a mark at each point, which shows its value under the pointer."""
+    points = sorted((WIDTH * places[x], _down(y, ticks), x, y) for x, y in _known(line))
     path = " ".join(f"{across:.1f},{down:.1f}" for across, down, _, _ in points)
     marks = "".join(
         f"<g>{_mark(number, across, down)}<title>{html.escape(_short(x))}: {y:.4g}</title></g>"
@@ -171,21 +148,17 @@ def _pen(number: int) -> str:
 
 def _mark(number: int, x: float, y: float) -> str:
     """Draw the mark of a line."""
-    shape = MARKS[number % len(MARKS)].format(
-        x=f"{x:.1f}",
-        y=f"{y:.1f}",
-        left=f"{x - 3.5:.1f}",
-        up=f"{y - 3.5:.1f}",
-        down=f"{y + 3.5:.1f}",
+    color = COLORS[number % len(COLORS)]
+    return (
+        f'<g transform="translate({x:.1f},{y:.1f})" fill="{color}">{MARKS[number % len(MARKS)]}</g>'
     )
-    return shape.replace("/>", f' fill="{COLORS[number % len(COLORS)]}"/>')
 
 
-def _down(y: float, low: float, high: float) -> float:
-    """Return how far below the top of a panel a value lies."""
-    return HEIGHT - (y - low) / (high - low) * HEIGHT
+def _down(y: float, ticks: Sequence[float]) -> float:
+    """Return the distance of a value from the top of a panel."""
+    return HEIGHT - (y - ticks[0]) / (ticks[-1] - ticks[0]) * HEIGHT
 
 
 def _short(value: object) -> str:
-    """Print a number shortly, anything else as it is."""
+    """Format a number briefly, and anything else as it is."""
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""The one kind of progress bar."""
+"""Progress bars, all of one kind."""
 
 from typing import Any
 

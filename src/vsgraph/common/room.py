@@ -1,4 +1,4 @@
-"""Whether there is room on a disk, asked before something long starts."""
+"""Disk space, checked before something long starts."""
 
 import shutil
 from pathlib import Path
@@ -19,7 +19,7 @@ def say_bytes(n_bytes: float) -> str:
 
 
 def check_disk(folder: Path, n_bytes: float) -> None:
-    """Refuse to start where a folder's disk has less room than is needed.
+    """Raise an error if the disk of a folder has less room than needed.
 
     >>> check_disk(Path.cwd(), 1)
     >>> check_disk(Path.cwd(), 1e18)

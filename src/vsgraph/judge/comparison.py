@@ -1,17 +1,18 @@
-"""How two corrections of the same crawl differ, and which is right where they do."""
+"""How two corrections of the same crawl differ, and which of them is right."""
 
 import dataclasses
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binomtest
+from scipy.sparse import csr_array
+from scipy.special import bdtr
 
-from vsgraph.common.checks import check_truth, check_vector
+from vsgraph.common.checks import check_truth, check_vector, label_matrix
 from vsgraph.common.formatting import markdown_table, number, percent, plain
 from vsgraph.errors import InputError
 from vsgraph.judge.counts import Truth, per_class
-from vsgraph.judge.judged import all_right, label_matrix
+from vsgraph.judge.judged import all_right
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Decision
 
@@ -26,27 +27,21 @@ class Comparison:
     Attributes
     ----------
     n_images, n_differ : int
-        All, and those whose final labels differ.
+        All images, and those whose final labels differ.
     flows : int array of shape (3, 3)
-        Images by the decision of the first (rows) and of the second (columns): keep, relabel,
-        reject.
+        Images by the decision of the first (rows) and the second (columns): keep, relabel, reject.
     per_class : list of dict
-        Classes in the order of how many images they gain or lose: `class`, `first` and `second`
-        (images with that label), `lost` and `gained` from the first to the second.
+        Classes, those that gain or lose most images first: `class`, `first` and `second` (images
+        with that label), `lost` and `gained` from the first to the second.
     right : dict of str to float
-        Where the truth is known: images that both, only the first, only the second or neither
-        labels rightly (`both`, `first`, `second`, `neither`), and `chance`: how likely a difference
-        of only-first and only-second at least as large would be if neither were better. Otherwise
-        empty.
+        Images that both, only the first, only the second or neither labels rightly (`both`,
+        `first`, `second`, `neither`), and `chance`: the probability of a difference at least as
+        large if neither were better. Empty if the truth is not known.
 
     Examples
     --------
-    >>> import vsgraph
-    >>> texts = np.tile(np.eye(2), (4, 1))
-    >>> made = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 4,
-    ...                        settings=vsgraph.Settings(n_neighbors=2, anchors_per_class=2))
-    >>> compare(made, made).n_differ
-    0
+    >>> Comparison(8, 2, np.diag([6, 1, 1]), [], {}).n_differ
+    2
     """
 
     n_images: int
@@ -76,8 +71,8 @@ class Comparison:
         ]
         most = [row for row in self.per_class[:5] if row["lost"] + row["gained"]]
         if most:
-            told = [f"{row['class']} -{row['lost']} +{row['gained']}" for row in most]
-            lines.append("classes that differ most: " + ", ".join(told))
+            classes = [f"{row['class']} -{row['lost']} +{row['gained']}" for row in most]
+            lines.append("classes that differ most: " + ", ".join(classes))
         if self.right:
             lines.append(
                 f"right: both {self.right['both']}, only the first {self.right['first']}, only "
@@ -87,7 +82,7 @@ class Comparison:
         return "\n".join(lines)
 
     def to_markdown(self) -> str:
-        """Return a page: the summary, the flows, the classes that differ most."""
+        """Return a Markdown page: the summary, the decisions, the classes that differ most."""
         flows = [[name, *row] for name, row in zip(NAMES, self.flows.tolist(), strict=True)]
         rows = [list(row.values()) for row in self.per_class[:N_SHOWN]]
         parts = [
@@ -114,8 +109,8 @@ def compare(
     first, second : Correction
         Of the same images, classes and web labels.
     truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes), optional
-        What each image shows, as in :func:`evaluate`. A rejected image is right if it shows none of
-        the classes.
+        What each image shows, as in :func:`evaluate`. A rejected image is right if it shows no
+        class.
     known : bool array of shape (n_images,), optional
         Images whose truth is known; all by default.
 
@@ -135,10 +130,12 @@ def compare(
     decisions that changed: none
     right: both 8, only the first 0, only the second 0, neither 0 (by chance: p = 1)
     """
-    _refuse_others(first, second)
-    n_classes = len(first.class_names)
-    before, after = (label_matrix(made.final_labels, n_classes) for made in (first, second))
-    lost, gained = ((a - a * b) for a, b in ((before, after), (after, before)))
+    if first.class_names != second.class_names:
+        raise InputError("first and second must have the same classes in the same order")
+    if not np.array_equal(first.web_labels, second.web_labels):
+        raise InputError("first and second must have the same images with the same web labels")
+    before, after = _final(first), _final(second)
+    lost, gained = before - before * after, after - before * after
     differ = np.asarray((lost + gained).sum(axis=1)) > 0
     flows = np.zeros((len(Decision), len(Decision)), np.intp)
     np.add.at(flows, (first.decisions, second.decisions), 1)
@@ -150,42 +147,34 @@ def compare(
         | {key: int(count[c]) for key, count in zip(keys, counts, strict=True)}
         for c in order
     ]
-    right: dict[str, float] = {}
-    if truth is not None:
-        right = _who_is_right(first, second, truth, known)
+    right = {} if truth is None else _who_is_right(first, second, truth, known)
     return Comparison(len(first), int(differ.sum()), flows, table, right)
 
 
-def _refuse_others(first: Correction, second: Correction) -> None:
-    """Refuse corrections of different crawls."""
-    if first.class_names != second.class_names:
-        raise InputError("first and second must have the same classes in the same order")
-    if not np.array_equal(first.web_labels, second.web_labels):
-        raise InputError("first and second must have the same images with the same web labels")
+def _final(correction: Correction) -> csr_array:
+    """Return the final labels as a sparse matrix, (n_images, n_classes)."""
+    return label_matrix(correction.final_labels, len(correction.class_names), np.float64)
 
 
 def _who_is_right(
     first: Correction, second: Correction, truth: Truth, known: ArrayLike | None
 ) -> dict[str, float]:
-    """Count the images that either labels rightly."""
+    """Count the images that both, one or neither labels rightly."""
     n_images, n_classes = first.final_probs.shape
     shown = check_truth("truth", truth, n_rows=n_images, n_classes=n_classes)
     judged = np.ones(n_images, bool)
     if known is not None:
         judged = check_vector("known", known, length=n_images, dtype=bool)
-    nothing = np.diff(shown.indptr) == 0
+    out_of_set = np.diff(shown.indptr) == 0
     a, b = (
-        (
-            all_right(label_matrix(made.final_labels, n_classes), shown)
-            | (nothing & (np.asarray(made.decisions) == Decision.REJECT))
-        )[judged]
-        for made in (first, second)
+        (all_right(_final(one), shown) | (out_of_set & (one.decisions == Decision.REJECT)))[judged]
+        for one in (first, second)
     )
-    only = [int((a & ~b).sum()), int((b & ~a).sum())]
+    only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
     return {
         "both": int((a & b).sum()),
-        "first": only[0],
-        "second": only[1],
+        "first": only_a,
+        "second": only_b,
         "neither": int((~a & ~b).sum()),
-        "chance": float(binomtest(only[0], sum(only)).pvalue) if sum(only) else 1.0,
+        "chance": min(1.0, 2 * float(bdtr(min(only_a, only_b), only_a + only_b, 0.5))),
     }

@@ -1,4 +1,4 @@
-"""Labels counted by class, and scores read by blocks: what every measure starts from."""
+"""Labels counted by class, and scores read in blocks, for all measures."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ AnyScores: TypeAlias = ArrayLike | TopScores
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """How often each class was true, was given, and both; every F1 follows from it.
+    """How often each class was true, was given, and both, with the F1 scores that follow.
 
-    A class that was never given has precision zero, one that is nowhere true recall zero, and each
-    F1 is zero where both are.
+    A class that was never given has a precision of zero, and one that is never true a recall of
+    zero. F1 is zero if both are.
 
     Attributes
     ----------
@@ -34,8 +34,8 @@ class ClassCounts:
     >>> counts = count_classes([[True, False], [True, True]], [0, 1])
     >>> counts.precision.tolist(), counts.recall.tolist()
     ([0.5, 1.0], [1.0, 1.0])
-    >>> round(counts.c_f1, 3), round(counts.macro_f1, 3), round(counts.o_f1, 3)
-    (0.857, 0.833, 0.8)
+    >>> round(counts.c_f1, 3), round(counts.o_f1, 3)
+    (0.857, 0.8)
     """
 
     n_true: Floats
@@ -73,11 +73,6 @@ class ClassCounts:
         return harmonic_mean(self.c_p, self.c_r)
 
     @property
-    def macro_f1(self) -> float:
-        """Mean of the classes' F1, which others call macro F1; not the paper's C-F1."""
-        return float(self.f1.mean())
-
-    @property
     def o_p(self) -> float:
         """Of all labels given, the share that is right (O-P)."""
         return float(_ratio(self.n_right.sum(), self.n_given.sum()))
@@ -93,13 +88,13 @@ class ClassCounts:
         return harmonic_mean(self.o_p, self.o_r)
 
     def to_dict(self) -> dict[str, float]:
-        """Return the seven summary numbers by name."""
-        names = ("c_p", "c_r", "c_f1", "macro_f1", "o_p", "o_r", "o_f1")
+        """Return the six summary numbers by name."""
+        names = ("c_p", "c_r", "c_f1", "o_p", "o_r", "o_f1")
         return {name: getattr(self, name) for name in names}
 
 
 def harmonic_mean(first: float, second: float) -> float:
-    """Return ``2 a b / (a + b)``; zero where both are.
+    """Return ``2 a b / (a + b)``, zero if both are zero.
 
     >>> harmonic_mean(0.5, 1.0), harmonic_mean(0.0, 0.0)
     (0.6666666666666666, 0.0)
@@ -136,11 +131,7 @@ def count_classes(given: ArrayLike | csr_array, truth: Truth) -> ClassCounts:
 
 
 def check_judged(scores: AnyScores, truth: Truth) -> tuple[Floats | TopScores, csr_array]:
-    """Return scores that are read by rows, and the truth that belongs to them.
-
-    >>> check_judged([[0.2, 0.8]], [1])[1].shape
-    (1, 2)
-    """
+    """Return checked scores, and the truth as a sparse matrix of the same shape."""
     table: Floats | TopScores
     if isinstance(scores, TopScores):
         table = scores
@@ -151,25 +142,17 @@ def check_judged(scores: AnyScores, truth: Truth) -> tuple[Floats | TopScores, c
 
 
 def score_blocks(table: Floats | TopScores) -> Iterator[tuple[slice, Floats]]:
-    """Yield dense blocks of scores and where they lie.
-
-    >>> [(rows, block.shape) for rows, block in score_blocks(np.eye(2))]
-    [(slice(0, 2, None), (2, 2))]
-    """
+    """Yield dense blocks of scores with the slice of their rows."""
     for rows in row_blocks(len(table), row_bytes=16 * table.shape[1]):
         yield rows, as_floats(np.asarray(table[rows]))
 
 
 def per_class(table: csr_array) -> Floats:
-    """Return the sum of every column.
-
-    >>> per_class(csr_array([[1, 0], [1, 1]])).tolist()
-    [2.0, 1.0]
-    """
+    """Return the sum of every column."""
     return np.asarray(table.sum(axis=0), np.float64)
 
 
 def _ratio(part: Any, whole: Any) -> Floats:  # noqa: ANN401
-    """Divide, zero where there is nothing to divide by."""
+    """Divide; the result is zero if there is nothing to divide by."""
     bottom = np.asarray(whole, np.float64)
     return np.divide(part, bottom, out=np.zeros_like(bottom), where=bottom > 0)

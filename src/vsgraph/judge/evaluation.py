@@ -1,4 +1,4 @@
-"""How good a correction is, where the truth is known."""
+"""How good a correction is, judged by the truth."""
 
 import dataclasses
 from typing import Any
@@ -10,13 +10,21 @@ from scipy.sparse import csr_array
 from vsgraph.common.checks import check_truth, check_vector
 from vsgraph.common.formatting import markdown_table, number, percent, plain
 from vsgraph.errors import InputError
-from vsgraph.judge.counts import ClassCounts, Truth, per_class
-from vsgraph.judge.judged import Case
+from vsgraph.judge.counts import ClassCounts, Truth, count_classes
+from vsgraph.judge.judged import Case, count_right
 from vsgraph.judge.ranking import Calibration, auroc, calibration, precision_at
 from vsgraph.result.correction import Correction
-from vsgraph.result.parts import Decision
+from vsgraph.result.parts import Decision, count_decisions
 
 KEPT = (0.5, 0.7, 0.9)
+PLAIN = (
+    "n_images", "n_judged", "n_in_set", "counts", "accuracy", "noise", "rejected", "relabeled",
+    "auroc", "precision_at", "several",
+)  # fmt: skip
+CLASS_HEAD = (
+    "class", "shown by", "web label of", "final label of", "precision before", "precision after",
+    "recall before", "recall after",
+)  # fmt: skip
 NONE, REJECTED = "(none of them)", "(rejected)"
 
 
@@ -25,39 +33,39 @@ class Evaluation:
     """A correction judged by the truth; print it, or read its fields.
 
     A label is right if the image shows its class. An image is right if it has labels and all of
-    them are; where nothing else is said, so is a rejected image that shows none of the classes.
+    them are right. A rejected image that shows no class is right too, unless stated otherwise.
 
     Attributes
     ----------
     n_images, n_judged, n_in_set : int
-        All; those whose truth is known; of them, those that show at least one class.
+        All images; those whose truth is known; those of them that show at least one class.
     counts : dict of str to int
-        Images kept, relabeled and rejected, among those judged.
+        Judged images that were kept, relabeled and rejected.
     accuracy : dict of str to dict of str to float
         Share of right images `before` and `after`, and of right `likeliest` classes, among `all`,
-        `not rejected` and `in set` (where a rejected image is not right).
+        `not rejected` and `in set` (here a rejected image is not right).
     noise : dict of str to float
-        Web labels that were wrong, and how many of them were found (their label taken away):
-        `wrong`, `flagged`, `found`, `missed`, `precision`, `recall`.
+        Wrong web labels, and how many of them were removed: `wrong`, `flagged`, `found`, `missed`,
+        `precision`, `recall`.
     rejected, relabeled : dict of str to float
-        Images, and how many of them rightly (`right`, `share`): rejected if they show none of the
-        classes, relabeled if the new labels are right.
+        Number of `images`, and how many of them rightly (`right`, `share`): a rejection is right if
+        the image shows no class, a new label if it is right.
     auroc : dict of str to float
-        `confidence`: it tells right from wrong final labels. `web label`: its score tells right
-        from wrong web labels.
+        How well `confidence` separates right from wrong final labels, and the quality of a
+        `web label` right from wrong web labels.
     precision_at : dict of float to float
-        Share of right images among the most confident ones, by the share kept of those that were
-        not rejected.
+        Share of right images among the most confident ones, by the share kept. Rejected images are
+        left out.
     calibration : Calibration
-        Confidence against right images, among those not rejected.
+        Confidence against right images. Rejected images are left out.
     before, after : ClassCounts
         Labels by class: true, given, right.
     several : dict of str to dict of str to float
-        With several labels an image: C-F1, O-F1, mAP and whole sets right before and after;
-        otherwise empty.
+        C-F1, O-F1, mAP and the share of completely right label sets, before and after. Empty if
+        images have one label each.
     confusion : csr_array of shape (n_classes + 1, n_classes + 1)
-        Images by what they show (last row: none of the classes) and what they were given (last
-        column: rejected). An image that shows several classes counts in parts.
+        Images by what they show (last row: no class) and what they were given (last column:
+        rejected). An image that shows several classes counts in parts.
     class_names : tuple of str
         Names of the classes.
 
@@ -65,9 +73,9 @@ class Evaluation:
     --------
     >>> import vsgraph
     >>> texts = np.tile(np.eye(2), (4, 1))
-    >>> made = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 3 + [1, 1],
-    ...                        settings=vsgraph.Settings(n_neighbors=2, anchors_per_class=2))
-    >>> evaluate(made, [0, 1] * 4).accuracy["all"]["before"]
+    >>> correction = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 3 + [1, 1],
+    ...                              settings=vsgraph.Settings(n_neighbors=2, anchors_per_class=2))
+    >>> evaluate(correction, [0, 1] * 4).accuracy["all"]["before"]
     0.875
     """
 
@@ -89,7 +97,7 @@ class Evaluation:
     class_names: tuple[str, ...]
 
     def per_class(self) -> list[dict[str, Any]]:
-        """Return a row a class: images that show it, precision and recall before and after."""
+        """Return one row per class: images that show it, precision and recall before and after."""
         columns = {
             "shown": self.before.n_true,
             "web": self.before.n_given,
@@ -114,20 +122,16 @@ class Evaluation:
         return [(shown[rows[i]], given[columns[i]], float(counts[i])) for i in largest]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, for JSON; None where there is no number."""
-        found = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.name not in {"calibration", "before", "after", "confusion", "class_names"}
-        }
-        found["precision_at"] = {str(share): value for share, value in self.precision_at.items()}
-        found["calibration_error"] = self.calibration.error
-        found["calibration"] = self.calibration.to_rows()
-        found["labels"] = {"before": self.before.to_dict(), "after": self.after.to_dict()}
-        found["per_class"] = self.per_class()
+        """Return everything as plain values, for JSON, with None for NaN."""
         keys = ("shows", "given", "images")
-        found["confusions"] = [dict(zip(keys, row, strict=True)) for row in self.confusions(50)]
-        return plain(found)
+        values = {name: getattr(self, name) for name in PLAIN} | {
+            "calibration_error": self.calibration.error,
+            "calibration": self.calibration.to_rows(),
+            "labels": {"before": self.before.to_dict(), "after": self.after.to_dict()},
+            "per_class": self.per_class(),
+            "confusions": [dict(zip(keys, row, strict=True)) for row in self.confusions(50)],
+        }
+        return plain(values)
 
     def __str__(self) -> str:
         noise, counts = self.noise, self.counts
@@ -144,8 +148,8 @@ class Evaluation:
             )
         lines += [
             f"wrong web labels: {noise['wrong']:g}; found {noise['found']:g} "
-            f"({percent(noise['recall'])}), {percent(noise['precision'])} of those taken away "
-            "were wrong",
+            f"({percent(noise['recall'])}), {percent(noise['precision'])} of the removed ones were "
+            "wrong",
             f"new labels right: {percent(self.relabeled['share'])}; "
             f"rejected rightly: {percent(self.rejected['share'])}",
             "right among the most confident: "
@@ -162,7 +166,7 @@ class Evaluation:
         return "\n".join(lines)
 
     def to_markdown(self) -> str:
-        """Return a page: the summary, the classes, the largest confusions, the reliability."""
+        """Return a Markdown page: summary, classes, largest confusions, reliability."""
         groups = [
             [group, *(percent(shares[when]) for when in ("before", "after", "likeliest"))]
             for group, shares in self.accuracy.items()
@@ -182,13 +186,7 @@ class Evaluation:
             "## Right",
             markdown_table(["images", "before", "after", "likeliest class"], groups),
             "## By class",
-            markdown_table(
-                [
-                    *("class", "shown by", "web label of", "final label of", "precision before"),
-                    *("precision after", "recall before", "recall after"),
-                ],
-                classes,
-            ),
+            markdown_table(CLASS_HEAD, classes),
             "## Largest confusions",
             markdown_table(
                 ["shows", "was given", "images"],
@@ -206,12 +204,12 @@ def evaluate(correction: Correction, truth: Truth, *, known: ArrayLike | None = 
     Parameters
     ----------
     correction : Correction
-        Of any shape of labels.
+        With one label or several labels per image.
     truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
-        The class of each image, -1 for none of them; or all classes that each image shows, dense or
-        sparse, a row of False for none of them.
+        The class of each image, -1 if it shows none; or all classes that each image shows, dense or
+        sparse.
     known : bool array of shape (n_images,), optional
-        Images whose truth is known; only they are judged. All by default.
+        Images whose truth is known. Only these are judged; all by default.
 
     Returns
     -------
@@ -222,9 +220,9 @@ def evaluate(correction: Correction, truth: Truth, *, known: ArrayLike | None = 
     --------
     >>> import vsgraph
     >>> texts = np.tile(np.eye(2), (4, 1))
-    >>> made = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 3 + [1, 1],
-    ...                        settings=vsgraph.Settings(n_neighbors=2, anchors_per_class=2))
-    >>> judged = evaluate(made, [0, 1] * 4)
+    >>> correction = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 3 + [1, 1],
+    ...                              settings=vsgraph.Settings(n_neighbors=2, anchors_per_class=2))
+    >>> judged = evaluate(correction, [0, 1] * 4)
     >>> judged.noise["found"], judged.accuracy["all"]["after"]
     (1.0, 1.0)
     """
@@ -234,24 +232,23 @@ def evaluate(correction: Correction, truth: Truth, *, known: ArrayLike | None = 
     if known is not None:
         rows = np.flatnonzero(check_vector("known", known, length=n_images, dtype=bool))
     if not len(rows):
-        raise InputError("known must be True for at least one image, but is so for none")
+        raise InputError("known must be True for at least one image, but is False for all")
     case = Case(correction, shown, rows)
-    counts = [per_class(table) for table in (case.shown, case.web, case.final)]
     confidence, right = case.confidence()
     return Evaluation(
         n_images=n_images,
         n_judged=len(rows),
         n_in_set=int(case.in_set.sum()),
-        counts={d.name.lower(): int((case.decisions == d).sum()) for d in Decision},
+        counts=count_decisions(case.decisions),
         accuracy=case.accuracy(),
         noise=case.noise(),
-        rejected=case.rejections(),
-        relabeled=case.relabelings(),
+        rejected=count_right(case.rejected, ~case.in_set),
+        relabeled=count_right(case.decisions == Decision.RELABEL, case.right_after),
         auroc={"confidence": auroc(confidence, right), "web label": case.web_auroc()},
         precision_at={share: precision_at(confidence, right, kept=share) for share in KEPT},
         calibration=calibration(confidence, right),
-        before=ClassCounts(counts[0], counts[1], per_class(case.web * case.shown)),
-        after=ClassCounts(counts[0], counts[2], per_class(case.final * case.shown)),
+        before=count_classes(case.web, case.shown),
+        after=count_classes(case.final, case.shown),
         several=case.several() if correction.web_labels.ndim == 2 else {},
         confusion=case.confusion(),
         class_names=correction.class_names,

@@ -1,9 +1,8 @@
-"""The paper's measures: top-k accuracy, F1 of several labels an image, open-set precision.
+"""The paper's measures: top-k accuracy, F1 of several labels per image, open-set precision.
 
-Scores are an array of shape (n_images, n_classes), mapped or not, or :class:`TopScores`; they are
-read in blocks. The truth is either a class number an image, -1 for one of none of the classes, or a
-boolean matrix, dense or sparse, of all the classes that an image shows. docs/metrics.md has the
-formulas and says what each number answers.
+Scores are an array of shape (n_images, n_classes) or :class:`TopScores`, and are read in blocks.
+The truth is one class number per image, -1 if it shows no class, or a boolean matrix, dense or
+sparse, of all classes that each image shows. docs/metrics.md has the formulas.
 """
 
 from collections.abc import Iterator
@@ -14,13 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.common.blocks import as_floats, row_blocks
-from vsgraph.common.checks import (
-    Floats,
-    check_at_least,
-    check_fraction,
-    check_number,
-    check_one_of,
-)
+from vsgraph.common.checks import Floats, check_at_least, check_fraction, check_number, check_one_of
 from vsgraph.errors import InputError
 from vsgraph.judge.counts import (
     AnyScores,
@@ -38,7 +31,6 @@ from vsgraph.judge.ranking import (
     average_precisions,
     calibration,
     macro_map,
-    micro_map,
     precision_at,
 )
 from vsgraph.result.scores import TopScores
@@ -61,7 +53,6 @@ __all__ = [
     "f1_at_top",
     "harmonic_mean",
     "macro_map",
-    "micro_map",
     "open_set",
     "precision_at",
     "top_k_accuracy",
@@ -87,8 +78,7 @@ def top_k_accuracy(scores: AnyScores, truth: Truth, *, k: int = 1) -> float:
     scores : array or TopScores of shape (n_images, n_classes)
         Ties go to the class with the lower number.
     truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
-        Images of none of the classes are left out; of several true classes, one among the `k`
-        suffices.
+        Images that show no class are left out. If an image shows several, one of them is enough.
     k : int
         One and five in the paper.
 
@@ -121,27 +111,27 @@ def accuracy(scores: AnyScores, truth: Truth) -> Accuracy:
 
 
 def average_accuracy(*sets: tuple[float, float]) -> float:
-    """Return the mean of the top-1 and top-5 accuracies of several sets.
+    """Return the mean of the top-1 and top-5 accuracies of several data sets.
 
-    The paper's hyperparameter figure shows it, over the validation sets of WebVision and ImageNet.
+    The paper's hyperparameter figure shows it for the validation sets of WebVision and ImageNet.
 
     >>> round(average_accuracy((68.14, 84.46), (63.16, 81.45)), 2)
     74.3
     """
     if not sets or any(len(pair) != 2 for pair in sets):
-        raise InputError("average_accuracy takes a pair (top-1, top-5) for each set")
+        raise InputError("average_accuracy takes a pair (top-1, top-5) for each data set")
     return float(np.mean(sets))
 
 
 def f1_at_top(scores: AnyScores, truth: Truth, *, k: int = TOP) -> ClassCounts:
-    """Give every image its `k` likeliest classes and count (C-F1 and O-F1 of NUS-81-Web).
+    """Count labels if each image is given its `k` likeliest classes (C-F1, O-F1 of NUS-81-Web).
 
     Parameters
     ----------
     scores : array or TopScores of shape (n_images, n_classes)
         Ties go to the class with the lower number.
     truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
-        What each image shows; one that shows nothing counts against precision.
+        What each image shows. An image that shows no class lowers precision.
     k : int
         Three in the paper.
 
@@ -168,19 +158,19 @@ def f1_at_top(scores: AnyScores, truth: Truth, *, k: int = TOP) -> ClassCounts:
 def open_set(
     scores: AnyScores, truth: Truth, *, reading: Reading, threshold: float = THRESHOLD
 ) -> ClassCounts:
-    """Count labels given beyond a threshold, among images of known and of unknown classes.
+    """Count labels above a threshold, among images of known and of unknown classes.
 
-    The paper says that an image is "classified into the predicted category" if its confidence is
-    beyond 0.2. Its table fits the reading 'every' better: see docs/metrics.md.
+    In the paper, an image is "classified into the predicted category" if its confidence is beyond
+    0.2. The paper's table fits the reading 'every' better, see docs/metrics.md.
 
     Parameters
     ----------
     scores : array or TopScores of shape (n_images, n_classes)
         Scores for the known classes.
     truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
-        -1, or a row of False, for images of none of the known classes.
+        -1, or a row of False, for images that show no known class.
     reading : {'highest', 'every'}
-        Give the likeliest class if its score is beyond the threshold, or every class whose is.
+        Give the likeliest class if its score is above the threshold, or every class above it.
     threshold : float
         0.2 in the paper.
 
@@ -213,7 +203,7 @@ def open_set(
 def _top_classes(
     table: Floats | TopScores, k: int
 ) -> Iterator[tuple[slice, NDArray[np.integer[Any]]]]:
-    """Yield the classes of the k highest scores, ties by class, a block of rows at a time."""
+    """Yield the classes of the k highest scores, ties by class, one block of rows at a time."""
     check_at_least("k", check_number("k", k, int), 1)
     k = min(k, table.shape[1])
     if isinstance(table, TopScores) and table.classes.shape[1] < k:
@@ -233,5 +223,5 @@ def _top_classes(
 
 
 def _shows(shown: csr_array, classes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-    """Tell which of some classes a block of images shows."""
+    """Return which of its given classes each image of a block shows."""
     return np.take_along_axis(shown.toarray() > 0, classes.astype(np.intp), axis=1)

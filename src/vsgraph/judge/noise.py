@@ -1,10 +1,11 @@
-"""How many web labels are wrong, estimated from a classifier's probabilities or a correction."""
+"""Estimates of how many web labels are wrong."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vsgraph.common.blocks import row_blocks
 from vsgraph.errors import InputError
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Decision
@@ -14,25 +15,12 @@ from vsgraph.result.scores import TopScores
 def noise_rate(probs: TopScores | NDArray[Any], web_labels: NDArray[Any]) -> float:
     """Estimate the share of wrong labels (confident learning, Northcutt et al. 2021).
 
-    A class is *confident* for an image if its probability reaches the mean that the class has among
-    the images labeled so. Of the images with a confident class, those whose likeliest one is
-    another than their label count as wrong. The share is taken class by class and weighed by how
-    many images have the label, so that classes with unsure images count no less.
+    A class is *confident* for an image if its probability is at least the mean of that class among
+    the images labeled with it. Among images with a confident class, a label is wrong if the
+    likeliest confident class is another one. The share is computed for each class and weighted by
+    its number of images. `probs`, (n_images, n_classes), must come from a classifier that was not
+    trained on the image itself (out of fold); `web_labels` is (n_images,).
 
-    Parameters
-    ----------
-    probs : array or TopScores of shape (n_images, n_classes)
-        Of a classifier that did not learn from the image itself (out of fold).
-    web_labels : int array of shape (n_images,)
-        The labels to judge.
-
-    Returns
-    -------
-    rate : float
-        0 to 1.
-
-    Examples
-    --------
     >>> probs = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8], [0.9, 0.1]])
     >>> noise_rate(probs, np.array([0, 0, 1, 1, 1]))
     0.2
@@ -47,9 +35,8 @@ def noise_rate(probs: TopScores | NDArray[Any], web_labels: NDArray[Any]) -> flo
     least = np.bincount(labels, weights=own, minlength=n_classes) / np.maximum(counts, 1)
     least[counts == 0] = np.inf
     confident, wrong = np.zeros(n_classes), np.zeros(n_classes)
-    for start in range(0, len(labels), 4096):
-        block = np.asarray(probs[start : start + 4096])
-        given = labels[start : start + 4096]
+    for part in row_blocks(len(labels), row_bytes=16 * n_classes):
+        block, given = np.asarray(probs[part]), labels[part]
         passed = np.where(block >= least, block, -1)
         best = passed.argmax(axis=1)
         sure = passed.max(axis=1) >= 0
@@ -60,27 +47,12 @@ def noise_rate(probs: TopScores | NDArray[Any], web_labels: NDArray[Any]) -> flo
 
 
 def wrong_share(correction: Correction) -> float:
-    """Return the share of web labels that a correction holds to be wrong.
+    """Estimate the share of wrong web labels from a correction with one label per image.
 
-    The mean over images of how improbable the web label is; one where an image was rejected. Nearer
-    the truth than :func:`noise_rate` where images show several things, since it reads
-    the texts, too.
-
-    Parameters
-    ----------
-    correction : Correction
-        With one web label an image.
-
-    Examples
-    --------
-    >>> import vsgraph
-    >>> texts = np.tile(np.eye(2), (4, 1))
-    >>> made = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 4,
-    ...                        settings=vsgraph.Settings(n_neighbors=2, anchors_per_class=2))
-    >>> wrong_share(made) < 0.1
-    True
+    It is the mean improbability of the web label, one for a rejected image. If images show several
+    things, it is nearer the truth than :func:`noise_rate`, since it also uses the texts.
     """
     if correction.web_labels.ndim == 2:
-        raise InputError("with several labels an image the share of wrong ones is not estimated")
+        raise InputError("the share of wrong labels is not estimated for several labels per image")
     wrong = 1 - correction.final_probs.at(correction.web_labels)
     return float(np.where(correction.decisions == Decision.REJECT, 1, wrong).mean())

@@ -1,11 +1,10 @@
-"""Measures of order: whether what has a higher score is more often right."""
+"""Measures of ranking: whether higher scores are more often right."""
 
 import dataclasses
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from scipy.stats import rankdata
 
 from vsgraph.common.checks import Floats, check_at_least, check_number, check_vector
 from vsgraph.errors import InputError
@@ -16,10 +15,11 @@ N_BINS = 15
 
 
 def average_precisions(scores: AnyScores, truth: Truth) -> Floats:
-    """Return the average precision of each class: the mean, over its images, of precision there.
+    """Return the average precision of each class: the mean precision at each of its images.
 
-    Precision at an image is the share of images with at least its score that show the class. Exact,
-    ties included, in two passes over blocks; only the scores of true labels are held.
+    Precision at an image is the share that shows the class among all images with at least its
+    score. The result is exact, also with ties. It takes two passes over blocks of rows; only the
+    scores of true labels are held in memory.
 
     Parameters
     ----------
@@ -44,13 +44,14 @@ def average_precisions(scores: AnyScores, truth: Truth) -> Floats:
     reached = [np.zeros(len(column) + 1) for column in positive]
     for _, block in score_blocks(table):
         for c in range(n_classes):
-            reached[c] += _reach(positive[c], block[:, c])
+            n_reached = np.searchsorted(positive[c], block[:, c], side="right")
+            reached[c] += np.bincount(n_reached, minlength=len(reached[c]))
     pairs = zip(positive, reached, strict=True)
     return np.array([_mean_precision(column, counts) for column, counts in pairs])
 
 
 def macro_map(scores: AnyScores, truth: Truth) -> float:
-    """Return the mean of the classes' average precision (mAP); classes without images left out.
+    """Return the mean average precision (mAP), leaving out classes that no image shows.
 
     >>> macro_map([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]], [0, 1, 0])
     0.6666666666666666
@@ -60,39 +61,17 @@ def macro_map(scores: AnyScores, truth: Truth) -> float:
     return float(known.mean()) if len(known) else np.nan
 
 
-def micro_map(scores: AnyScores, truth: Truth) -> float:
-    """Return the average precision of all pairs of image and class ranked together.
-
-    Some authors call this mAP; it asks that scores be comparable between classes.
-
-    >>> round(micro_map([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]], [0, 1, 0]), 3)
-    0.756
-    """
-    table, shown = check_judged(scores, truth)
-    positive = np.sort(np.concatenate(_scores_of_true(table, shown)))
-    reached = np.zeros(len(positive) + 1)
-    for _, block in score_blocks(table):
-        reached += _reach(positive, block.ravel())
-    return _mean_precision(positive, reached)
-
-
 def _scores_of_true(table: Floats | TopScores, shown: csr_array) -> list[Floats]:
     """Return the scores of each class at the images that show it."""
-    classes, found = [], []
+    classes, scores = [], []
     for rows, block in score_blocks(table):
         pairs = shown[rows].tocoo()
         classes.append(pairs.col)
-        found.append(block[pairs.row, pairs.col])
-    owner, values = np.concatenate(classes), np.concatenate(found)
+        scores.append(block[pairs.row, pairs.col])
+    owner, values = np.concatenate(classes), np.concatenate(scores)
     order = np.argsort(owner, kind="stable")
     ends = np.cumsum(np.bincount(owner, minlength=shown.shape[1]))[:-1]
     return np.split(values[order], ends)
-
-
-def _reach(thresholds: Floats, values: Floats) -> NDArray[np.intp]:
-    """Count values by how many of the sorted thresholds each reaches."""
-    reached = np.searchsorted(thresholds, values, side="right")
-    return np.bincount(reached, minlength=len(thresholds) + 1)
 
 
 def _mean_precision(positive: Floats, reached: Floats) -> float:
@@ -100,9 +79,8 @@ def _mean_precision(positive: Floats, reached: Floats) -> float:
     if not len(positive):
         return np.nan
     at_least = np.cumsum(reached[::-1])[::-1][1:]
-    true_at_least = len(positive) - np.searchsorted(positive, positive, side="left")
     first = np.searchsorted(positive, positive, side="left")
-    return float((true_at_least / at_least[first]).mean())
+    return float(((len(positive) - first) / at_least[first]).mean())
 
 
 def auroc(score: ArrayLike, positive: ArrayLike) -> float:
@@ -111,14 +89,14 @@ def auroc(score: ArrayLike, positive: ArrayLike) -> float:
     Parameters
     ----------
     score : array of shape (n_images,)
-        What is ranked.
+        Scores.
     positive : bool array of shape (n_images,)
-        What should be ranked high.
+        Images that should have high scores.
 
     Returns
     -------
     area : float
-        One if the order is perfect, one half if it says nothing, NaN if either kind is missing.
+        1 for a perfect order, 0.5 for a random one, NaN if all images are of one kind.
 
     Examples
     --------
@@ -130,7 +108,9 @@ def auroc(score: ArrayLike, positive: ArrayLike) -> float:
     n_negative = len(values) - n_positive
     if not n_positive or not n_negative:
         return np.nan
-    wins = rankdata(values)[is_positive].sum() - n_positive * (n_positive + 1) / 2
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # ties get their mean rank
+    wins = ranks[is_positive].sum() - n_positive * (n_positive + 1) / 2
     return float(wins / (n_positive * n_negative))
 
 
@@ -140,11 +120,11 @@ def precision_at(confidence: ArrayLike, right: ArrayLike, *, kept: float) -> flo
     Parameters
     ----------
     confidence : array of shape (n_images,)
-        What is kept first. Of equal ones at the border, an average one is kept.
+        The highest are kept. Images with equal values at the border count by their mean.
     right : bool array of shape (n_images,)
-        What counts.
+        Whether each label is right.
     kept : float
-        Share kept, above 0 and at most 1; rounded up to whole images.
+        Share to keep, above 0 and at most 1; rounded up to whole images.
 
     Returns
     -------
@@ -169,16 +149,16 @@ def precision_at(confidence: ArrayLike, right: ArrayLike, *, kept: float) -> flo
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Calibration:
-    """How often labels of a confidence are right: the reliability table.
+    """The reliability table: how often labels are right, by confidence.
 
     Attributes
     ----------
     edges : float array of shape (n_bins + 1,)
-        Bins of confidence, each without its lower edge (the first with it).
+        Edges of the bins; a bin includes its upper edge, and the first also its lower one.
     counts : int array of shape (n_bins,)
-        Images in each.
+        Images in each bin.
     confidence, accuracy : float array of shape (n_bins,)
-        Mean confidence and share right in each; NaN in an empty bin.
+        Mean confidence and share of right labels in each bin, NaN if it is empty.
 
     Examples
     --------
@@ -196,10 +176,8 @@ class Calibration:
     def error(self) -> float:
         """Expected calibration error: mean gap of confidence and accuracy, weighted by images."""
         filled = self.counts > 0
-        if not filled.any():
-            return np.nan
         gaps = np.abs(self.confidence - self.accuracy)[filled]
-        return float(np.average(gaps, weights=self.counts[filled]))
+        return float(np.average(gaps, weights=self.counts[filled])) if len(gaps) else np.nan
 
     def to_rows(self) -> list[dict[str, float]]:
         """Return the bins that hold images."""
@@ -216,7 +194,7 @@ class Calibration:
 
 
 def calibration(confidence: ArrayLike, right: ArrayLike, *, n_bins: int = N_BINS) -> Calibration:
-    """Compare confidence with how often it is right, in bins of equal width.
+    """Compare confidence with the share of right labels, in bins of equal width.
 
     Parameters
     ----------

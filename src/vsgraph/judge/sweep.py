@@ -1,21 +1,21 @@
-"""Corrections over a grid of settings, which share the stages they have in common."""
+"""Corrections over a grid of settings, which share common stages."""
 
 import dataclasses
 import itertools
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from tqdm import tqdm
 
 from vsgraph.common.checks import check_one_of, check_vector
 from vsgraph.common.formatting import plain
+from vsgraph.common.progress import bar
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.judge.counts import Truth
-from vsgraph.judge.evaluation import evaluate
+from vsgraph.judge.evaluation import Evaluation, evaluate
 from vsgraph.judge.sweep_table import SweepTable
 from vsgraph.method.algorithm import STAGES, Solver
 from vsgraph.method.inputs import check_inputs
@@ -23,11 +23,17 @@ from vsgraph.result.correction import Correction
 from vsgraph.settings import Settings, by_full_name
 
 ALWAYS = ("keep", "relabel", "reject", "confidence", "seconds")
-JUDGED = (
-    "right", "right_kept", "right_in_set", "right_likeliest", "noise_precision", "noise_recall",
-    "auroc", "calibration_error",
-)  # fmt: skip
-SEVERAL = ("c_f1", "o_f1", "map")
+JUDGED: dict[str, Callable[[Evaluation], float]] = {
+    "right": lambda judged: judged.accuracy["all"]["after"],
+    "right_kept": lambda judged: judged.accuracy["not rejected"]["after"],
+    "right_in_set": lambda judged: judged.accuracy["in set"]["after"],
+    "right_likeliest": lambda judged: judged.accuracy["in set"]["likeliest"],
+    "noise_precision": lambda judged: judged.noise["precision"],
+    "noise_recall": lambda judged: judged.noise["recall"],
+    "auroc": lambda judged: judged.auroc["confidence"],
+    "calibration_error": lambda judged: judged.calibration.error,
+}
+SEVERAL = {"c_f1": "C-F1", "o_f1": "O-F1", "map": "mAP"}
 OF_EQ_8 = ("confidence_threshold", "gnn_weight")
 
 
@@ -40,10 +46,10 @@ def sweep(
     progress: bool = False,
     **named: Any,  # noqa: ANN401
 ) -> SweepTable:
-    """Correct a crawl by every combination of some settings, and measure what comes of it.
+    """Correct a crawl with every combination of some settings, and measure the results.
 
-    Each row is what :func:`correct` gives by itself. The order of work is such that each graph,
-    smoothing of text, choice of anchors and network is made once.
+    Each row equals what :func:`correct` gives with these settings. Graphs, smoothed texts, anchors
+    and networks that combinations have in common are computed once.
 
     Parameters
     ----------
@@ -54,17 +60,17 @@ def sweep(
         Values to try, by the name of a setting or its symbol in the paper: k, w, m, L, lambda,
         tau_f.
     settings : Settings, optional
-        The other numbers; the defaults otherwise.
+        All other settings; the defaults if not given.
     truth, known
-        What the images show, and for which that is known, as in :func:`evaluate`; without it only
-        the decisions are counted.
+        What the images show, and for which images it is known, as in :func:`evaluate`. Without
+        them only the decisions are counted.
     progress : bool
         Show progress bars.
 
     Returns
     -------
     table : SweepTable
-        A row a combination, in the order of the grid.
+        One row per combination, in the order of the grid.
 
     Examples
     --------
@@ -86,40 +92,33 @@ def sweep(
     solver = Solver(given, progress=progress)
     rows: list[dict[str, Any]] = [{} for _ in chosen]
     order = sorted(range(len(chosen)), key=lambda i: _place(parameters, chosen[i]))
-    for i in tqdm(order, "sweep", disable=None if progress else True, leave=False):
-        started = time.perf_counter()
-        made = solver.correct(chosen[i])
-        took = time.perf_counter() - started
-        varied = {name: getattr(chosen[i], name) for name in parameters}
-        rows[i] = varied | _measures(made, truth, known) | {"seconds": took}
+    with bar(len(order), "sweep", progress=progress) as steps:
+        for i in order:
+            started = time.perf_counter()
+            correction = solver.correct(chosen[i])
+            seconds = time.perf_counter() - started
+            varied = {name: getattr(chosen[i], name) for name in parameters}
+            rows[i] = varied | _measures(correction, truth, known) | {"seconds": seconds}
+            steps.update()
     return SweepTable(parameters, rows, base)
 
 
 def check_measure(measure: str, *, judged: bool, several: bool) -> None:
-    """Refuse a measure that a sweep will not have.
+    """Raise an error if a sweep will not have a measure.
 
-    Parameters
-    ----------
-    measure : str
-        A name, as in `right`.
-    judged : bool
-        Whether the truth is given.
-    several : bool
-        Whether images have several labels.
+    It depends on whether the truth is given and whether images have several labels.
 
-    Examples
-    --------
     >>> check_measure("right", judged=False, several=False)
     Traceback (most recent call last):
     vsgraph.errors.InputError: measure must be one of keep, relabel, reject, confidence, seconds,
     got 'right'
     """
-    known = ALWAYS + JUDGED * judged + SEVERAL * (judged and several)
+    known = ALWAYS + tuple(JUDGED) * judged + tuple(SEVERAL) * (judged and several)
     check_one_of("measure", measure, known)
 
 
 def _check_grid(grid: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
-    """Return values by the name of the setting; refuse what is none, is empty or comes twice."""
+    """Return the values to try by the full name of each setting."""
     if not isinstance(grid, Mapping) or not grid:
         raise InputError("grid must name at least one setting, as in {'k': [3, 5, 8]}")
     parameters: dict[str, tuple[Any, ...]] = {}
@@ -133,13 +132,13 @@ def _check_grid(grid: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, ...]]
 
 
 def _combinations(parameters: Mapping[str, tuple[Any, ...]], base: Settings) -> Iterator[Settings]:
-    """Yield settings, the last parameter changing fastest."""
+    """Yield all combinations, the last parameter changing fastest."""
     for values in itertools.product(*parameters.values()):
         yield dataclasses.replace(base, **dict(zip(parameters, values, strict=True)))
 
 
 def _place(parameters: Mapping[str, tuple[Any, ...]], settings: Settings) -> tuple[int, ...]:
-    """Return where settings come in the order of work: early stages change slowest."""
+    """Return a sort key of settings: those of early stages change slowest."""
     staged = [name for stage in STAGES for name in stage.settings]
     order = sorted(parameters, key=lambda n: staged.index(n) if n in staged else len(staged))
     return tuple(parameters[name].index(getattr(settings, name)) for name in order)
@@ -148,37 +147,29 @@ def _place(parameters: Mapping[str, tuple[Any, ...]], settings: Settings) -> tup
 def _warn_of_silent(
     parameters: Mapping[str, Any], chosen: Sequence[Settings], *, with_cnn: bool
 ) -> None:
-    """Say that lambda and tau_f change nothing where Eq. 8 is not used."""
+    """Warn that lambda and tau_f change nothing if Eq. 8 is not used."""
     used = with_cnn and not all(one.text_evidence for one in chosen)
     silent = [name for name in OF_EQ_8 if name in parameters and not used]
     if any(one.rounds > 1 for one in chosen):
         silent = [name for name in silent if name != "confidence_threshold"]
     if silent:
         warnings.warn(
-            f"{' and '.join(silent)} act in Eq. 8 only, which is not used here: give cnn_probs and "
+            f"no effect without Eq. 8: {' and '.join(silent)}; to use Eq. 8, give cnn_probs and "
             "Settings(text_evidence=False)",
             VSGraphWarning,
             stacklevel=3,
         )
 
 
-def _measures(made: Correction, truth: Truth | None, known: ArrayLike | None) -> dict[str, float]:
-    """Return what is measured of a correction."""
-    found = {name: count / len(made) for name, count in made.counts.items()}
-    found["confidence"] = float(made.confidence.mean())
+def _measures(
+    correction: Correction, truth: Truth | None, known: ArrayLike | None
+) -> dict[str, float]:
+    """Return the measures of a correction by name."""
+    measures = {name: count / len(correction) for name, count in correction.counts.items()}
+    measures["confidence"] = float(correction.confidence.mean())
     if truth is None:
-        return found
-    judged = evaluate(made, truth, known=known)
-    found |= {
-        "right": judged.accuracy["all"]["after"],
-        "right_kept": judged.accuracy["not rejected"]["after"],
-        "right_in_set": judged.accuracy["in set"]["after"],
-        "right_likeliest": judged.accuracy["in set"]["likeliest"],
-        "noise_precision": judged.noise["precision"],
-        "noise_recall": judged.noise["recall"],
-        "auroc": judged.auroc["confidence"],
-        "calibration_error": judged.calibration.error,
-    }
-    names = {"C-F1": "c_f1", "O-F1": "o_f1", "mAP": "map"}
+        return measures
+    judged = evaluate(correction, truth, known=known)
+    measures |= {name: read(judged) for name, read in JUDGED.items()}
     after = judged.several.get("after", {})
-    return found | {names[name]: after[name] for name in names if name in after}
+    return measures | {name: after[title] for name, title in SEVERAL.items() if after}

@@ -1,10 +1,9 @@
-"""What came of each combination of settings: as text, JSON and a picture."""
+"""The table of a sweep: as text, CSV, Markdown, JSON and a chart."""
 
 import csv
 import dataclasses
 import io
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from vsgraph.settings import Settings
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SweepTable:
-    """A row for every combination of settings: its values, and what came of them.
+    """One row per combination of settings: their values and the measures.
 
     Attributes
     ----------
@@ -26,12 +25,12 @@ class SweepTable:
         Settings that were varied, with their values.
     rows : list of dict
         The values, then `keep`, `relabel` and `reject` (shares of images), mean `confidence` and
-        the `seconds` it took; with the truth also `right` (after, all images), `right_kept`,
-        `right_in_set`, `right_likeliest` (likeliest class, among images that show one), the
-        `noise_precision` and `noise_recall`, `auroc` of confidence and `calibration_error`; and
-        with several labels an image `c_f1`, `o_f1` and `map`.
+        `seconds`. With the truth also `right` (after, all images), `right_kept`, `right_in_set`,
+        `right_likeliest` (likeliest class, among images that show one), `noise_precision`,
+        `noise_recall`, `auroc` of confidence and `calibration_error`. With several labels per image
+        also `c_f1`, `o_f1` and `map`.
     settings : Settings
-        The numbers that were not varied.
+        All other settings.
 
     Examples
     --------
@@ -51,11 +50,11 @@ class SweepTable:
 
     @property
     def measures(self) -> list[str]:
-        """Names of what was measured."""
+        """Names of the measures."""
         return [name for name in self.rows[0] if name not in self.parameters]
 
     def best(self, measure: str) -> dict[str, Any]:
-        """Return the row with the highest value of a measure, the first of equal ones."""
+        """Return the row with the highest value of a measure, the first one if several tie."""
         check_one_of("measure", measure, tuple(self.measures))
         known = [row for row in self.rows if not np.isnan(row[measure])]
         if not known:
@@ -63,7 +62,7 @@ class SweepTable:
         return max(known, key=lambda row: row[measure])
 
     def to_csv(self) -> str:
-        """Return the table as CSV, as exact as it is."""
+        """Return the table as CSV, in full precision."""
         text = io.StringIO()
         writer = csv.DictWriter(text, list(self.rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -90,13 +89,14 @@ class SweepTable:
         return self.to_markdown().rstrip()
 
     def to_svg(self, measure: str | None = None) -> str:
-        """Draw a measure: over the first parameter, a line for each value of the second.
+        """Draw a measure over the first parameter, with one line per value of the second.
+
+        Further parameters get one panel per combination of their values.
 
         Parameters
         ----------
         measure : str, optional
-            What to draw: with the truth the share of right images, else that of kept ones. A third
-            parameter, and more, get a panel for each combination of their values.
+            What to draw; by default `right` if the truth was given, otherwise `keep`.
 
         Returns
         -------
@@ -108,14 +108,9 @@ class SweepTable:
         across, *others = self.parameters
         panels: dict[str, dict[str, list[tuple[Any, float]]]] = {}
         for row in self.rows:
-            panel = ", ".join(_told(row, name) for name in others[1:])
-            line = _told(row, others[0]) if others else ""
+            line, *rest = [f"{name} = {row[name]}" for name in others] or [""]
+            panel = ", ".join(rest)
             points = panels.setdefault(panel, {}).setdefault(line, [])
             points.append((row[across], row[drawn]))
         title = f"{drawn} by {' and '.join(self.parameters)}"
         return draw_lines(panels, title=title, x_name=across, y_name=drawn)
-
-
-def _told(row: Mapping[str, Any], name: str) -> str:
-    """Say which value a parameter has."""
-    return f"{name} = {row[name]}"

@@ -1,8 +1,8 @@
 """From approximate neighbors to exact ones, by ruling out all other pairs.
 
-A pair matters only if its cosine reaches the last neighbor of either row. The product of two
-sketches bounds the cosine from above; it is computed for every pair, once for both rows, and the
-few pairs that pass are computed in full.
+A pair matters only if its cosine reaches that of the last neighbor of either row. The product of
+two sketches bounds the cosine from above. It is computed once per pair, and the cosine itself only
+for the few pairs that pass.
 """
 
 import numpy as np
@@ -16,29 +16,15 @@ ROUNDING = np.float32(2e-5)  # how far single precision may put a bound below th
 TILE = 1024
 SAMPLE = 1024
 STEP = 64
-FULL_COST = 8  # a cosine in full costs so much more a dimension than one among a block's
+FULL_COST = 8  # per dimension, a single cosine costs this many times one within a block
 
 Tiles = tuple[slice, slice]
 
 
 def rule_out_others(
-    rows: Rows,
-    neighbors: NDArray[np.int32],
-    similarities: Singles,
-    *,
-    progress: bool = False,
+    rows: Rows, neighbors: NDArray[np.int32], similarities: Singles, *, progress: bool
 ) -> None:
-    """Put into the lists, in place, every neighbor that they lack.
-
-    Parameters
-    ----------
-    rows : Rows
-        The features.
-    neighbors, similarities : arrays of shape (n_images, n_neighbors)
-        Sorted lists with cosines from the full features; the better they are, the faster.
-    progress : bool
-        Show a progress bar.
-    """
+    """Insert all missing neighbors into sorted lists of shape (n_images, n_neighbors), in place."""
     axes = principal_axes(rows, rows.features.shape[1])
     n_axes = _cheapest_length(rows, axes, similarities[:, -1])
     bounds = sketch(rows, np.ascontiguousarray(axes[:, :n_axes]), share=1, progress=progress)
@@ -53,12 +39,12 @@ def rule_out_others(
 
     tiles = row_blocks(len(bounds), most=TILE)
     pairs = [(one, two) for i, one in enumerate(tiles) for two in tiles[i:]]
-    for found, cosines in in_threads(survivors, pairs, title="all pairs", progress=progress):
-        kernels.insert_pairs(found, cosines, similarities, neighbors)
+    for near, cosines in in_threads(survivors, pairs, title="all pairs", progress=progress):
+        kernels.insert_pairs(near, cosines, similarities, neighbors)
 
 
 def _cheapest_length(rows: Rows, axes: Singles, needed: Singles) -> int:
-    """Return the length of sketch at which bounds and the cosines they let pass cost the least."""
+    """Return the length of sketch at which bounds and remaining cosines cost the least."""
     some = rows.alive[:: max(1, len(rows.alive) // SAMPLE)][:SAMPLE]
     turned = rows.unit(some) @ axes
     least = np.minimum(needed[some][:, None], needed[some]) - ROUNDING

@@ -1,8 +1,8 @@
 """Compiled inner loops of the neighbor search.
 
-Each that threads call writes to its own rows only, so that they need no locks and results do not
-depend on them.
-Half-precision features come as their bits (uint16), since the compiler knows no such type.
+Each thread writes only to its own rows, so no locks are needed and results do not depend on the
+number of threads. Half-precision features come as their bits (uint16), since the compiler has no
+such type.
 """
 
 import numba
@@ -15,7 +15,7 @@ compiled_sum = numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract
 
 @compiled
 def half(bits):
-    """Return the float32 that an fp16 stands for: move its bits, then mend the exponent."""
+    """Return an fp16 as float32: move its bits, then correct the exponent."""
     wide = np.uint32(bits)
     moved = ((wide & np.uint32(0x7FFF)) << np.uint32(13)) | (
         (wide & np.uint32(0x8000)) << np.uint32(16)
@@ -44,12 +44,8 @@ def product(a, b):
 
 
 @compiled
-def keep(score, found, values, ids):
-    """Put a score in the place of the lowest.
-
-    `values` is a heap: the lowest stands first, and none above those at twice its place plus one
-    and two.
-    """
+def keep(score, candidate, values, ids):
+    """Replace the lowest score; `values` is a heap with the lowest first."""
     place = 0
     child = 1
     while child < len(values):
@@ -62,24 +58,24 @@ def keep(score, found, values, ids):
         place = child
         child = 2 * place + 1
     values[place] = score
-    ids[place] = found
+    ids[place] = candidate
 
 
 @compiled
 def holds(ids, wanted):
     """Return whether an id is among `ids`."""
-    found = False
+    is_there = False
     for slot in range(len(ids)):
-        found |= ids[slot] == wanted
-    return found
+        is_there |= ids[slot] == wanted
+    return is_there
 
 
 @compiled
 def offer(scores, rows, own, first, values, ids):
-    """Show each of `rows` a block of scores and keep the highest.
+    """Keep the highest of a block of scores in the heaps of `rows`.
 
-    Score ``[i, j]`` is of row ``rows[i]`` and candidate ``first + j``, unless that is ``own`` of
-    the row itself, or known by the join before its list was scanned. `values` and `ids` are heaps.
+    Score ``[i, j]`` is of row ``rows[i]`` and candidate ``first + j``. The row itself (``own``) and
+    candidates that are in its heap already are skipped.
     """
     for i in range(len(rows)):
         row = rows[i]
@@ -92,10 +88,10 @@ def offer(scores, rows, own, first, values, ids):
 
 @compiled
 def join(sketch, rows, friends, fan_starts, fans, values, ids):
-    """Show each row the friends of its friends and fans, and keep the highest scores.
+    """Score the friends of each row's friends and fans, and keep the highest in its heap.
 
-    `friends` are every image's best so far; `fans` (from `fan_starts`) those who have it among
-    theirs. `values` and `ids` are heaps, of `rows` alone.
+    `friends` are every image's best candidates so far; `fans` (from `fan_starts`) the images that
+    have it among theirs. `values` and `ids` are the heaps of `rows`.
     """
     n_kept, n_friends = values.shape[1], friends.shape[1]
     seen = np.full(len(sketch), -1, np.int32)
@@ -114,40 +110,40 @@ def join(sketch, rows, friends, fan_starts, fans, values, ids):
                 continue
             n_onward = min(fan_starts[middle + 1] - fan_starts[middle], n_friends)
             for onward in range(n_friends + n_onward):
-                found = (
+                other = (
                     friends[middle, onward]
                     if onward < n_friends
                     else fans[fan_starts[middle] + onward - n_friends]
                 )
-                if found < 0 or seen[found] == row:
+                if other < 0 or seen[other] == row:
                     continue
-                seen[found] = row
-                score = product(sketch[row], sketch[found])
+                seen[other] = row
+                score = product(sketch[row], sketch[other])
                 if score > values[i, 0]:
-                    keep(score, found, values[i], ids[i])
+                    keep(score, other, values[i], ids[i])
 
 
 @compiled
-def insert(similarity, found, similarities, neighbors):
-    """Put a neighbor into a list sorted by similarity, ties by row, unless it is there already."""
+def insert(similarity, other, similarities, neighbors):
+    """Insert a neighbor into a list sorted by similarity, ties by row, unless it is in it."""
     last = len(neighbors) - 1
     if similarity < similarities[last]:
         return
-    if similarity == similarities[last] and found > neighbors[last] >= 0:
+    if similarity == similarities[last] and other > neighbors[last] >= 0:
         return
     for slot in range(last + 1):
-        if neighbors[slot] == found:
+        if neighbors[slot] == other:
             return
     slot = last
     while slot > 0 and (
         similarities[slot - 1] < similarity
-        or (similarities[slot - 1] == similarity and neighbors[slot - 1] > found)
+        or (similarities[slot - 1] == similarity and neighbors[slot - 1] > other)
     ):
         similarities[slot] = similarities[slot - 1]
         neighbors[slot] = neighbors[slot - 1]
         slot -= 1
     similarities[slot] = similarity
-    neighbors[slot] = found
+    neighbors[slot] = other
 
 
 @compiled
@@ -159,26 +155,26 @@ def rank(features, scale, rows, candidates, similarities, neighbors):
         row = rows[i]
         load(features, row, one)
         for slot in range(candidates.shape[1]):
-            found = candidates[i, slot]
-            if found >= 0:
-                load(features, found, two)
-                cosine = product(one, two) * (scale[row] * scale[found])
-                insert(cosine, found, similarities[row], neighbors[row])
+            other = candidates[i, slot]
+            if other >= 0:
+                load(features, other, two)
+                cosine = product(one, two) * (scale[row] * scale[other])
+                insert(cosine, other, similarities[row], neighbors[row])
 
 
 @compiled
 def surviving_pairs(bounds, rows_a, rows_b, same, needed, features, scale):
-    """Return the pairs that may belong into either's list: their rows and cosines.
+    """Return the rows and cosines of pairs that may belong in the list of either row.
 
-    ``bounds[i, j]`` is at least the cosine of rows ``rows_a[i]`` and ``rows_b[j]``; `needed` is
-    what a row's last neighbor has. If both sides are the `same`, each pair is looked at once.
+    ``bounds[i, j]`` is at least the cosine of rows ``rows_a[i]`` and ``rows_b[j]``; `needed` is the
+    similarity of each row's last neighbor. If both sides are the `same`, each pair comes once.
     """
     one = np.empty(features.shape[1], np.float32)
     two = np.empty(features.shape[1], np.float32)
     pairs = np.empty((256, 2), np.int32)
     cosines = np.empty(256, np.float32)
     needed_b = needed[rows_b]
-    n_found = 0
+    n_pairs = 0
     for i in range(len(rows_a)):
         a = rows_a[i]
         needed_a = needed[a]
@@ -195,19 +191,19 @@ def surviving_pairs(bounds, rows_a, rows_b, same, needed, features, scale):
             cosine = product(one, two) * (scale[a] * scale[b])
             if cosine < least:
                 continue
-            if n_found == len(cosines):
+            if n_pairs == len(cosines):
                 pairs = np.concatenate((pairs, np.empty_like(pairs)))
                 cosines = np.concatenate((cosines, np.empty_like(cosines)))
-            pairs[n_found, 0] = a
-            pairs[n_found, 1] = b
-            cosines[n_found] = cosine
-            n_found += 1
-    return pairs[:n_found], cosines[:n_found]
+            pairs[n_pairs, 0] = a
+            pairs[n_pairs, 1] = b
+            cosines[n_pairs] = cosine
+            n_pairs += 1
+    return pairs[:n_pairs], cosines[:n_pairs]
 
 
 @compiled
 def insert_pairs(rows, cosines, similarities, neighbors):
-    """Put every pair into the lists of both its rows."""
+    """Insert every pair into the lists of both its rows."""
     for i in range(len(rows)):
         a, b = rows[i, 0], rows[i, 1]
         insert(cosines[i], b, similarities[a], neighbors[a])

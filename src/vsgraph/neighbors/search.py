@@ -1,12 +1,9 @@
-"""Nearest neighbors by cosine: exact, or approximate with a recall that is measured.
-
-Three ways, one result:
+"""Nearest neighbors by cosine: exact, or approximate with a measured recall.
 
 - Few rows: all cosines of a block of rows at once.
-- Exact, many rows: start from approximate neighbors; then a pair can only matter if its cosine
-  reaches the last neighbor of either row. Sketches bound all cosines from above at a fraction of
-  their cost, each pair once for both its rows, and the few pairs that pass are computed in full.
 - Approximate: :mod:`vsgraph.neighbors.lists`.
+- Exact, many rows: start from approximate neighbors and rule out all other pairs,
+  :mod:`vsgraph.neighbors.exact`.
 """
 
 import dataclasses
@@ -15,9 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from tqdm import tqdm
 
-from vsgraph.common.blocks import as_floats
+from vsgraph.common.blocks import as_floats, row_blocks
 from vsgraph.common.checks import (
     Floats,
     check_at_least,
@@ -26,11 +22,11 @@ from vsgraph.common.checks import (
     check_one_of,
     unit_rows,
 )
+from vsgraph.common.progress import bar
 from vsgraph.errors import InputError, MissingExtraError, VSGraphWarning
 from vsgraph.neighbors.sketch import rows_to_search
 from vsgraph.settings import SEARCHES, Search
 
-BLOCK_BYTES = 64 * 2**20
 FEW_ROWS = 2**13
 EXACT_UP_TO = 10**5
 START_RECALL = 0.95
@@ -39,7 +35,7 @@ LARGEST = 1e15
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Neighbors:
-    """The rows most like each row.
+    """The rows most similar to each row.
 
     Attributes
     ----------
@@ -48,8 +44,8 @@ class Neighbors:
     similarities : float array of shape (n_images, n_neighbors)
         Their cosines.
     recall : float
-        Share of the true neighbors that were found: 1 if the search was exact, else measured on a
-        sample.
+        Share of the true neighbors that were found: 1 if the search was exact, otherwise measured
+        on a sample.
 
     Examples
     --------
@@ -72,20 +68,20 @@ def nearest_neighbors(
 ) -> Neighbors:
     """Find the rows most similar to each row by cosine, without the row itself.
 
-    A row of zeros is similar to none (cosine 0).
+    A row of zeros has a cosine of 0 with all rows.
 
     Parameters
     ----------
     features : array of shape (n_images, n_dims)
-        One vector an image; its length does not matter. May be mapped from disk, fp16 or float32;
-        it is read in blocks and not copied.
+        One vector of any length per image. It may be mapped from disk, in fp16 or float32; it is
+        read in blocks and not copied.
     n_neighbors : int
         ``k`` in the paper; must be below `n_images`.
     search : {'auto', 'exact', 'approximate'}
         'auto' is exact up to 100,000 rows.
     recall : float
-        Share of the true neighbors that the approximate search is to find; it is measured on a
-        sample, and the search widened until it does. One makes it exact.
+        Share of the true neighbors that an approximate search must find. It is measured on a
+        sample, and the search is widened until it is reached. 1 means an exact search.
     progress : bool
         Show progress bars.
 
@@ -116,34 +112,28 @@ def nearest_neighbors(
     except MissingExtraError as error:
         if not exact:
             raise
-        warnings.warn(f"all pairs are compared the slow way; {error}", VSGraphWarning, stacklevel=2)
+        warnings.warn(f"all pairs are compared, slowly; {error}", VSGraphWarning, stacklevel=2)
         return _compare_all(given, n_neighbors, progress=progress)
 
 
 def is_exact(n_rows: int, search: Search, recall: float) -> bool:
-    """Return whether a search compares all pairs.
-
-    >>> is_exact(10**6, "auto", 0.99), is_exact(10**5, "auto", 0.99), is_exact(10**6, "auto", 1)
-    (False, True, True)
-    """
+    """Return whether a search finds exact neighbors."""
     return search == "exact" or recall == 1 or (search == "auto" and n_rows <= EXACT_UP_TO)
 
 
 def _compare_all(features: Floats, n_neighbors: int, *, progress: bool) -> Neighbors:
-    """Compare every pair the plain way."""
+    """Compare all pairs, one block of rows at a time."""
     unit = unit_rows(as_floats(features))
-    n_rows = len(unit)
-    neighbors = np.empty((n_rows, n_neighbors), np.intp)
-    similarities = np.empty((n_rows, n_neighbors), unit.dtype)
-    block = max(1, BLOCK_BYTES // (n_rows * unit.itemsize))
-    for start in tqdm(
-        range(0, n_rows, block), "neighbors", disable=None if progress else True, leave=False
-    ):
-        rows = slice(start, min(start + block, n_rows))
-        scores = unit[rows] @ unit.T
-        scores[np.arange(len(scores)), np.arange(rows.start, rows.stop)] = -np.inf
-        neighbors[rows] = _top_columns(scores, n_neighbors)
-        similarities[rows] = np.take_along_axis(scores, neighbors[rows], axis=1)
+    neighbors = np.empty((len(unit), n_neighbors), np.intp)
+    similarities = np.empty((len(unit), n_neighbors), unit.dtype)
+    blocks = row_blocks(len(unit), row_bytes=len(unit) * unit.itemsize // 4)  # of 64 MB
+    with bar(len(blocks), "neighbors", progress=progress) as steps:
+        for rows in blocks:
+            scores = unit[rows] @ unit.T
+            scores[np.arange(len(scores)), np.arange(rows.start, rows.stop)] = -np.inf
+            neighbors[rows] = _top_columns(scores, n_neighbors)
+            similarities[rows] = np.take_along_axis(scores, neighbors[rows], axis=1)
+            steps.update()
     return Neighbors(neighbors, np.clip(similarities, -1, 1), 1.0)
 
 
@@ -162,10 +152,8 @@ def _search(
     features: Floats, n_neighbors: int, *, exact: bool, recall: float, progress: bool
 ) -> Neighbors:
     """Search among many rows, by sketches."""
-    try:
-        from vsgraph.neighbors.exact import (
-            rule_out_others,  # compiled at first use, so not for a few rows
-        )
+    try:  # compiled at first use, so not for a few rows
+        from vsgraph.neighbors.exact import rule_out_others
         from vsgraph.neighbors.lists import search_lists
     except ImportError as error:
         raise MissingExtraError("a search among many rows", "scale") from error
@@ -174,15 +162,15 @@ def _search(
     if len(reach) and (reach.max() > LARGEST or reach.min() < 1 / LARGEST):
         rows = rows_to_search(_short_singles(features))
     if len(rows.alive) <= FEW_ROWS:
-        return _fill_up(*_compare_alive(rows.features, rows.alive, n_neighbors), rows.alive, 1.0)
+        return _compare_alive(rows.features, rows.alive, n_neighbors)
     wanted = START_RECALL if exact else recall
-    found, similarities, reached = search_lists(
+    neighbors, similarities, reached = search_lists(
         rows, n_neighbors=n_neighbors, recall=wanted, progress=progress
     )
     if exact:
-        rule_out_others(rows, found, similarities, progress=progress)
+        rule_out_others(rows, neighbors, similarities, progress=progress)
         reached = 1.0
-    return _fill_up(found, similarities, rows.alive, reached)
+    return _fill_up(neighbors, similarities, rows.alive, reached)
 
 
 def _short_singles(features: Floats) -> NDArray[np.float32]:
@@ -190,37 +178,35 @@ def _short_singles(features: Floats) -> NDArray[np.float32]:
     return unit_rows(as_floats(features)).astype(np.float32)
 
 
-def _compare_alive(
-    features: Floats, alive: NDArray[np.int32], n_neighbors: int
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def _compare_alive(features: Floats, alive: NDArray[np.int32], n_neighbors: int) -> Neighbors:
     """Compare the few rows that are not zero with each other."""
     shape = (len(features), n_neighbors)
-    found, similarities = np.full(shape, -1, np.int32), np.full(shape, -np.inf, np.float32)
-    n_found = min(n_neighbors, len(alive) - 1)
-    if n_found > 0:
-        among = _compare_all(np.asarray(features[alive]), n_found, progress=False)
-        found[alive, :n_found] = alive[among.rows]
-        similarities[alive, :n_found] = among.similarities
-    return found, similarities
+    neighbors, similarities = np.full(shape, -1, np.int32), np.full(shape, -np.inf, np.float32)
+    n_near = min(n_neighbors, len(alive) - 1)
+    if n_near > 0:
+        among = _compare_all(np.asarray(features[alive]), n_near, progress=False)
+        neighbors[alive, :n_near] = alive[among.rows]
+        similarities[alive, :n_near] = among.similarities
+    return _fill_up(neighbors, similarities, alive, 1.0)
 
 
 def _fill_up(
-    found: NDArray[np.int32],
+    neighbors: NDArray[np.int32],
     similarities: NDArray[np.float32],
     alive: NDArray[np.int32],
     recall: float,
 ) -> Neighbors:
-    """Let rows of zeros, which have cosine 0 with all, take the places left and those below 0."""
-    n_rows, n_neighbors = found.shape
+    """Put rows of zeros, which have cosine 0 with all, into empty places and those below 0."""
+    n_rows, n_neighbors = neighbors.shape
     dead = np.ones(n_rows, bool)
     dead[alive] = False
     others = {True: np.arange(min(n_rows, n_neighbors + 1)), False: np.flatnonzero(dead)}
-    open_rows = np.flatnonzero(dead | (similarities[:, -1] < 0))
-    for row in open_rows:
+    for row in np.flatnonzero(dead | (similarities[:, -1] < 0)):
         extra = others[bool(dead[row])][: n_neighbors + 1]
         extra = extra[extra != row]
-        ids = np.concatenate([found[row][found[row] >= 0], extra])
-        cosines = np.concatenate([similarities[row][found[row] >= 0], np.zeros(len(extra))])
+        filled = neighbors[row] >= 0
+        ids = np.concatenate([neighbors[row][filled], extra])
+        cosines = np.concatenate([similarities[row][filled], np.zeros(len(extra))])
         best = np.lexsort((ids, -cosines))[:n_neighbors]
-        found[row], similarities[row] = ids[best], cosines[best]
-    return Neighbors(found, np.clip(similarities, -1, 1), recall)
+        neighbors[row], similarities[row] = ids[best], cosines[best]
+    return Neighbors(neighbors, np.clip(similarities, -1, 1), recall)

@@ -1,8 +1,8 @@
 """Short vectors that stand for long ones in the neighbor search.
 
-A row is turned onto the principal axes of the features and cut to the first few; how much was cut
-off is kept as one more number. The inner product of two sketches is then an upper bound of the
-cosine (Cauchy-Schwarz on what was cut off), and with `share` below one an estimate of it.
+A row is rotated onto the principal axes of the features and cut to the first few. The length of the
+rest is kept as one more number. The inner product of two sketches is then an upper bound of the
+cosine (by Cauchy-Schwarz on the rest), or an estimate of it if `share` is below one.
 """
 
 import dataclasses
@@ -15,32 +15,22 @@ from vsgraph.common.blocks import do_in_threads, row_blocks, row_lengths
 
 SAMPLE = 2**13
 TURNS = 4
-ROUNDING = 1e-5  # how much longer single precision may make what is kept of a row of length one
+ROUNDING = 1e-5  # how much single precision may lengthen the kept part of a row of length one
 
 Singles = NDArray[np.float32]
 
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Features that are searched: any float type, mapped or not, and what scales them to one.
+    """Features to search, with what scales them to length one."""
 
-    Attributes
-    ----------
-    features : float array of shape (n_images, n_dims)
-        fp16 or float32.
-    scale : float32 array of shape (n_images,)
-        One over each row's length; zero for a row of zeros.
-    alive : int array
-        Rows that are not zero.
-    """
-
-    features: NDArray[Any]
-    scale: Singles
-    alive: NDArray[np.int32]
+    features: NDArray[Any]  # (n_images, n_dims), fp16 or float32, may be mapped
+    scale: Singles  # (n_images,), one over each row's length; zero for a row of zeros
+    alive: NDArray[np.int32]  # rows that are not zero
 
     @property
     def raw(self) -> NDArray[Any]:
-        """The features as the compiled loops take them: fp16 as its bits."""
+        """The features for the compiled loops: fp16 as its bits."""
         plain = np.asarray(self.features)
         return plain.view(np.uint16) if plain.dtype == np.float16 else plain
 
@@ -52,11 +42,7 @@ class Rows:
 
 
 def rows_to_search(features: NDArray[Any]) -> Rows:
-    """Measure the rows of `features`.
-
-    >>> rows_to_search(np.array([[3.0, 4.0], [0.0, 0.0]], np.float16)).scale.tolist()
-    [0.20000000298023224, 0.0]
-    """
+    """Return features, (n_images, n_dims), with the lengths of their rows."""
     length = row_lengths(features)
     scale = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
     alive = np.flatnonzero(length > 0).astype(np.int32)
@@ -64,10 +50,10 @@ def rows_to_search(features: NDArray[Any]) -> Rows:
 
 
 def principal_axes(rows: Rows, n_axes: int) -> Singles:
-    """Return directions in which a sample of the rows lies, about the widest first, as columns.
+    """Return the main directions of a sample of rows as columns, (n_dims, n_axes), widest first.
 
-    Few axes are found by a few turns of the sample's second moment on a random start, all of them
-    exactly. Either way they are at right angles, on which the bound of a cosine rests.
+    Few axes are found by power iteration, many exactly. In both cases they are orthogonal, which
+    the bound of a cosine requires.
     """
     random = np.random.default_rng(0)
     n_sample = min(SAMPLE, len(rows.alive))
@@ -83,18 +69,9 @@ def principal_axes(rows: Rows, n_axes: int) -> Singles:
 
 
 def sketch(rows: Rows, axes: Singles, *, share: float, progress: bool = False) -> Singles:
-    """Return the sketch of every row that is alive, (n_alive, n_axes + 1).
+    """Return the sketch of every row that is alive, (n_alive, n_axes + 1), on some axes.
 
-    Parameters
-    ----------
-    rows : Rows
-        The features.
-    axes : array of shape (n_dims, n_axes)
-        The first of :func:`principal_axes`.
-    share : float
-        How much of what was cut off two rows are taken to have in common: one for a bound.
-    progress : bool
-        Show a progress bar.
+    `share` is how much of the rest two rows are assumed to have in common: one gives a bound.
     """
     short = np.empty((len(rows.alive), axes.shape[1] + 1), np.float32)
 

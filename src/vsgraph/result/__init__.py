@@ -1,1 +1,1 @@
-"""What a correction found out: scores, decisions, the record, why."""
+"""The result of a correction: scores, decisions, explanations."""

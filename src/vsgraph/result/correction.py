@@ -1,7 +1,8 @@
-"""The result of a correction: a record that explains itself, saves, loads and becomes a table."""
+"""The result of a correction, with explanations, saving, loading and tables."""
 
 import dataclasses
 import functools
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,12 +11,20 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.common.blocks import row_blocks
-from vsgraph.common.checks import Floats, check_number, filled_rows
-from vsgraph.common.files import load_record, save_record
+from vsgraph.common.checks import Floats, check_number, filled_rows, label_matrix
+from vsgraph.common.files import (
+    FORMAT,
+    RECORD,
+    flat_arrays,
+    load_csr,
+    load_record,
+    new_folder,
+    open_array,
+    save_arrays,
+)
 from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.result.explanation import Explanation, Link, two_steps
-from vsgraph.result.parts import Anchors, Decision, Rule
-from vsgraph.result.scores import PARTS as SCORE_PARTS
+from vsgraph.result.parts import Anchors, Decision, Rule, count_decisions
 from vsgraph.result.scores import TopScores, label_quality
 from vsgraph.settings import Settings
 
@@ -26,44 +35,45 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Correction:
-    """Everything a correction found out.
+    """The corrected labels, and everything that led to them.
 
     Attributes
     ----------
     class_names : tuple of str
         Names of the classes, in the order of the columns.
     web_labels, final_labels : int array of shape (n_images,) or bool (n_images, n_classes)
-        Before and after; a rejected image has -1, or no True.
+        Labels before and after; a rejected image has -1, or no True.
     decisions, rules : uint8 array of shape (n_images,)
         :class:`Decision` and :class:`Rule` of each image.
     final_probs : TopScores of shape (n_images, n_classes)
-        What the decisions were made on: ``p_f`` of Eq. 8, or the weighed evidence.
+        The basis of the decisions: ``p_f`` of Eq. 8, or the weighed evidence.
     gnn_probs, cnn_probs : TopScores of shape (n_images, n_classes)
         ``p_g`` and ``p_c`` in the paper; `cnn_probs` is None if there was no CNN.
     text_factor : TopScores of shape (n_images, n_classes) or None
-        How much each image's text raises or lowers each class; None in the paper's fusion.
+        The factor by which each image's text raises or lowers each class; None in the paper's
+        fusion.
     confusion : float array of shape (n_classes, n_classes) or None
         Estimated share of each web label among the images of each class.
     evidence_weights : dict of str to float
-        How far each witness was believed; empty in the paper's fusion.
+        The weight of each witness; empty in the paper's fusion.
     text_match : csr_array of shape (n_images, n_classes)
         Cosine of smoothed text and meaning at each web label.
     anchors : Anchors
-        What the graph network learned from.
+        The images that the graph network learned from.
     adjacency : csr_array of shape (n_images, n_images)
         The visual graph.
     graph_recall : float
-        Share of the true neighbors in it, measured; NaN for a graph of the user's own.
+        Measured share of the true neighbors in the graph; NaN for the user's own graph.
     settings : Settings
-        The numbers used.
+        The settings used.
 
     Examples
     --------
     >>> import vsgraph
     >>> texts = np.tile(np.eye(2), (4, 1))
-    >>> made = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 4, class_names=["bat", "owl"],
-    ...                        settings=Settings(n_neighbors=2, anchors_per_class=2))
-    >>> made.counts, made.to_columns()["final_label"][:2]
+    >>> result = vsgraph.correct(texts, texts, np.eye(2), [0, 1] * 4, class_names=["bat", "owl"],
+    ...                          settings=Settings(n_neighbors=2, anchors_per_class=2))
+    >>> result.counts, result.to_columns()["final_label"][:2]
     ({'keep': 8, 'relabel': 0, 'reject': 0}, ['bat', 'owl'])
     """
 
@@ -94,30 +104,20 @@ class Correction:
     @property
     def counts(self) -> dict[str, int]:
         """How many images are kept, relabeled and rejected."""
-        return {d.name.lower(): int((self.decisions == d).sum()) for d in Decision}
+        return count_decisions(self.decisions)
 
     def counts_with(self, features: NDArray[Any]) -> dict[str, int]:
-        """Count as :attr:`counts`, but apart those kept whose picture could not be read.
+        """Count as :attr:`counts`, but kept images with unreadable pictures as `unreadable`.
 
-        Parameters
-        ----------
-        features : array of shape (n_images, d)
-            What was corrected; a row of zeros is a picture that could not be read.
-
-        Returns
-        -------
-        counts : dict of str to int
-            `keep`, `relabel`, `reject` and `unreadable`, which add up to all images.
+        Features have the shape (n_images, n_dims), with rows of zeros for unreadable pictures.
         """
-        kept = self.decisions == Decision.KEEP
         blocks = row_blocks(len(self), row_bytes=features.itemsize * features[:1].size)
-        lost = sum(int((kept[b] & ~filled_rows(features[b])).sum()) for b in blocks)
-        counts = self.counts
-        return counts | {"keep": counts["keep"] - lost, "unreadable": lost}
+        unreadable = np.concatenate([~filled_rows(features[rows]) for rows in blocks])
+        return count_decisions(self.decisions, unreadable)
 
     @functools.cached_property
     def confidence(self) -> Floats:
-        """Probability of each image's final label; of several, the least; rejected, the highest."""
+        """Probability of each final label: the lowest of several, the highest if rejected."""
         labels = self.final_labels
         highest = self.final_probs.max(axis=1)
         if labels.ndim == 2:
@@ -128,10 +128,10 @@ class Correction:
 
     @functools.cached_property
     def label_quality(self) -> Floats:
-        """How far each image's web label can be believed, 0 to 1; of several, the least.
+        """How reliable each web label is, 0 to 1; the lowest of several.
 
-        Low where it is probably wrong, one half where it could not be judged, one where there is
-        no web label.
+        It is low if the label is probably wrong, one half if it could not be judged, and one if
+        there is no web label.
         """
         web = self.web_labels
 
@@ -148,24 +148,19 @@ class Correction:
     def soft_labels(self) -> TopScores:
         """Return labels to fine-tune a network on (Eq. 9), zero for rejected images.
 
-        Single-label: rows that sum to one. Multi-label: the probabilities as they are. An image
-        that could not be judged has its web labels; one whose label was kept for want of a surer
-        one stays as unsure as it is.
+        With one label per image, rows sum to one; with several, they hold the probabilities. An
+        image that could not be judged has its web labels.
         """
         soft = self.final_probs
         if self.web_labels.ndim == 1:
             soft = soft.scaled(1 / np.where(soft.total > 0, soft.total, 1))
         soft = soft.scaled((self.decisions != Decision.REJECT).astype(np.float32))
         rows = np.flatnonzero(self.rules == Rule.NOT_JUDGED)
-        return soft.replaced(rows, self._web_scores(rows))
-
-    def _web_scores(self, rows: NDArray[np.intp]) -> Floats:
-        """Return the web labels of some rows as scores of one."""
-        web = self.web_labels[rows]
-        return web.astype(np.float32) if web.ndim == 2 else np.eye(len(self.class_names))[web]
+        web = label_matrix(self.web_labels[rows], len(self.class_names))
+        return soft.replaced(rows, web.toarray())
 
     def explain(self, row: int, *, n_shown: int = 5) -> Explanation:
-        """Say why image `row` got its label.
+        """Explain why image `row` got its label.
 
         Parameters
         ----------
@@ -224,8 +219,8 @@ class Correction:
         """Return the anchors within two steps, by their strongest path."""
         reach = two_steps(self.adjacency, row)
         near = np.flatnonzero(np.isin(self.anchors.rows, list(reach)))
-        found = zip(self.anchors.rows[near], self.anchors.classes[near], strict=True)
-        links = [Link(int(i), reach[int(i)], self.class_names[c]) for i, c in found]
+        pairs = zip(self.anchors.rows[near], self.anchors.classes[near], strict=True)
+        links = [Link(int(i), reach[int(i)], self.class_names[c]) for i, c in pairs]
         return tuple(sorted(links, key=lambda link: -link.weight)[:n_shown])
 
     def to_columns(self) -> dict[str, list[Any]]:
@@ -261,35 +256,29 @@ class Correction:
         return pd.DataFrame(self.to_columns())
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Write the record to a folder of ``.npy`` files and one JSON file.
+        """Write the correction to a folder of ``.npy`` files and one JSON file.
 
         Parameters
         ----------
         folder : path
-            Appears only when it is complete.
+            The folder; it appears when it is complete.
         overwrite : bool
-            Replace a correction that is there already.
+            Replace an existing correction.
         """
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
-        for name in _SCORES:
-            scores = getattr(self, name)
-            if scores is not None:
-                arrays |= {f"{name}_{part}": getattr(scores, part) for part in SCORE_PARTS}
-        arrays |= {f"anchor_{name}": getattr(self.anchors, name) for name in _ANCHOR_FIELDS}
-        for name in _SPARSE:
-            matrix = getattr(self, name)
-            arrays |= {f"{name}_{part}": getattr(matrix, part) for part in _CSR_PARTS}
         values = {
+            "format": FORMAT,
             "class_names": list(self.class_names),
             "evidence_weights": self.evidence_weights,
             "graph_recall": None if np.isnan(self.graph_recall) else self.graph_recall,
             "settings": dataclasses.asdict(self.settings),
         }
-        save_record(Path(folder), arrays, values, overwrite=overwrite)
+        with new_folder(Path(folder), overwrite=overwrite) as fresh:
+            save_arrays(fresh, flat_arrays(self))
+            (fresh / RECORD).write_text(json.dumps(values, indent=2), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Read a record back; arrays are mapped from disk, not copied.
+        """Read a saved correction; arrays are mapped from disk, not copied.
 
         Parameters
         ----------
@@ -301,30 +290,21 @@ class Correction:
         correction : Correction
             As it was saved.
         """
-        arrays, values = load_record(Path(folder))
-        lacking = sorted(_needed() - set(arrays))
-        if lacking:
-            raise InputError(f"{folder} lacks {', '.join(lacking)}; save the correction again")
-        dense: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
-        names, n_images = tuple(values["class_names"]), len(arrays["rules"])
-        shapes = {"text_match": (n_images, len(names)), "adjacency": (n_images, n_images)}
-        scores: dict[str, Any] = {
-            name: TopScores(
-                n_classes=len(names), **{part: arrays[f"{name}_{part}"] for part in SCORE_PARTS}
-            )
-            if f"{name}_rest" in arrays
-            else None
-            for name in _SCORES
-        }
-        sparse = {
-            name: csr_array(tuple(arrays[f"{name}_{part}"] for part in _CSR_PARTS), shape)
-            for name, shape in shapes.items()
-        }
+        folder = Path(folder)
+        values = load_record(folder)
+        names = tuple(values["class_names"])
+        arrays: dict[str, Any] = {name: open_array(folder / f"{name}.npy") for name in _ARRAYS}
+        n_images, confusion = len(arrays["rules"]), folder / "confusion.npy"
+        for name in ("final_probs", "gnn_probs", "cnn_probs", "text_factor"):
+            arrays[name] = None
+            if name in {"final_probs", "gnn_probs"} or (folder / f"{name}_rest.npy").exists():
+                arrays[name] = TopScores.load(folder, len(names), prefix=f"{name}_")
         return cls(
-            **dense,
-            **sparse,
-            **scores,
-            anchors=Anchors(*(arrays[f"anchor_{name}"] for name in _ANCHOR_FIELDS)),
+            **arrays,
+            confusion=open_array(confusion) if confusion.exists() else None,
+            text_match=load_csr(folder, "text_match", (n_images, len(names))),
+            adjacency=load_csr(folder, "adjacency", (n_images, n_images)),
+            anchors=Anchors.load(folder),
             class_names=names,
             evidence_weights=values["evidence_weights"],
             graph_recall=np.nan if values["graph_recall"] is None else values["graph_recall"],
@@ -332,16 +312,4 @@ class Correction:
         )
 
 
-def _needed() -> set[str]:
-    """Return the names of the arrays that no record is without."""
-    always = set(_ARRAYS) - {"confusion"}
-    sparse = {f"{name}_{part}" for name in _SPARSE for part in _CSR_PARTS}
-    scores = {f"{name}_{part}" for name in ("final_probs", "gnn_probs") for part in SCORE_PARTS}
-    return always | sparse | scores | {f"anchor_{name}" for name in _ANCHOR_FIELDS}
-
-
-_SPARSE = ("text_match", "adjacency")
-_CSR_PARTS = ("data", "indices", "indptr")
-_ANCHOR_FIELDS = tuple(field.name for field in dataclasses.fields(Anchors))
-_SCORES = ("final_probs", "gnn_probs", "cnn_probs", "text_factor")
-_ARRAYS = ("web_labels", "final_labels", "decisions", "rules", "confusion")
+_ARRAYS = ("web_labels", "final_labels", "decisions", "rules")

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """Another image that speaks for this one's label.
+    """Another image that supports a label.
 
     Attributes
     ----------
@@ -38,16 +38,16 @@ class Explanation:
     row : int
         The image.
     web_labels, final_labels : tuple of str
-        Before and after; no final label if rejected.
+        Labels before and after; no final label if rejected.
     decision : str
         keep, relabel or reject.
     reason : str
         The rule that decided, in words.
     text_match : dict of str to float
-        Cosine of the smoothed text to the meaning of each web label; NaN without text near it.
+        Cosine of the smoothed text and the meaning of each web label; NaN without any text near.
     gnn, cnn, text, final : dict of str to float
-        The classes that each witness favors, best first. `text` holds factors: above one the text
-        speaks for the class. Empty where the witness is absent.
+        The classes that each witness favors, best first. `text` holds factors: above one, the text
+        supports the class. Empty if there is no such witness.
     neighbors, anchors : tuple of Link
         Most similar images, and the anchors within two steps.
 
@@ -96,17 +96,17 @@ class Explanation:
 
 
 def _numbers(values: dict[str, float]) -> str:
-    """Print names with numbers."""
+    """Format names with numbers."""
     return ", ".join(f"{name} {value:.3g}" for name, value in values.items()) or "-"
 
 
 def _links(links: tuple[Link, ...]) -> str:
-    """Print other images."""
+    """Format links to other images."""
     return ", ".join(f"{link.row} ({link.label}, {link.weight:.2f})" for link in links) or "-"
 
 
 def two_steps(adjacency: csr_array, row: int) -> dict[int, float]:
-    """Return the images within two steps of one, each with its strongest path.
+    """Return the images within two steps of one, each with the weight of its strongest path.
 
     >>> import numpy as np
     >>> line = csr_array(np.array([[0, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0]]))

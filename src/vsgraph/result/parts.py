@@ -1,17 +1,20 @@
-"""The small records that a correction is made of: anchors and decisions."""
+"""Anchors and decisions, the parts of a correction."""
 
 import dataclasses
 import enum
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.common.checks import Floats
+from vsgraph.common.files import open_array
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Anchors:
-    """Images taken to be sure examples of a class.
+    """Images taken as sure examples of a class.
 
     Attributes
     ----------
@@ -35,6 +38,12 @@ class Anchors:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Map anchors from the files of a saved correction or stage."""
+        fields = dataclasses.fields(cls)
+        return cls(*(open_array(folder / f"anchor_{field.name}.npy") for field in fields))
+
 
 class Decision(enum.IntEnum):
     """What to do with an image.
@@ -49,7 +58,7 @@ class Decision(enum.IntEnum):
 
 
 class Rule(enum.IntEnum):
-    """Why: the rule that decided, see :mod:`vsgraph.method.decisions`.
+    """The rule behind a decision, see :mod:`vsgraph.method.decisions`.
 
     >>> Rule(4).name.lower()
     'unsure'
@@ -63,11 +72,7 @@ class Rule(enum.IntEnum):
 
     @property
     def sentence(self) -> str:
-        """The rule in words.
-
-        >>> Rule.AGREES.sentence
-        'the likeliest label is the web label'
-        """
+        """The rule in words."""
         return _SENTENCES[self]
 
 
@@ -90,7 +95,7 @@ _SENTENCES = {
 def count_decisions(
     decisions: NDArray[np.uint8], unreadable: NDArray[np.bool_] | None = None
 ) -> dict[str, int]:
-    """Count images by decision; apart, those kept whose picture could not be read, if told which.
+    """Count images by decision; kept images with unreadable pictures count as `unreadable`.
 
     >>> count_decisions(np.array([0, 0, 2]), np.array([False, True, True]))
     {'keep': 1, 'relabel': 0, 'reject': 1, 'unreadable': 1}
@@ -98,27 +103,25 @@ def count_decisions(
     counts = {d.name.lower(): int((decisions == d).sum()) for d in Decision}
     if unreadable is None:
         return counts
-    lost = int(((decisions == Decision.KEEP) & unreadable).sum())
-    return counts | {"keep": counts["keep"] - lost, "unreadable": lost}
+    n_unreadable = int(((decisions == Decision.KEEP) & unreadable).sum())
+    return counts | {"keep": counts["keep"] - n_unreadable, "unreadable": n_unreadable}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Decisions:
-    """What to do with every image.
+    """The decisions on all images.
 
     Attributes
     ----------
     final_labels : int array of shape (n_images,) or bool array of shape (n_images, n_classes)
         In the shape of the web labels; -1, or a row of False, for a rejected image.
-    decisions : uint8 array of shape (n_images,)
-        :class:`Decision` of each image.
-    rules : uint8 array of shape (n_images,)
-        :class:`Rule` that decided.
+    decisions, rules : uint8 array of shape (n_images,)
+        :class:`Decision` and :class:`Rule` of each image.
 
     Examples
     --------
-    >>> made = Decisions(np.array([0, -1]), np.array([0, 2]), np.array([2, 1]))
-    >>> [Decision(code).name for code in made.decisions]
+    >>> decided = Decisions(np.array([0, -1]), np.array([0, 2]), np.array([2, 1]))
+    >>> [Decision(code).name for code in decided.decisions]
     ['KEEP', 'REJECT']
     """
 

@@ -1,7 +1,7 @@
-"""Scores of images for classes, kept as the highest of each row and the mass of the rest.
+"""Scores of images for classes, kept as the highest of each row and the sum of the rest.
 
 A crawl of millions of images with a thousand classes has billions of scores, nearly all of them
-next to nothing. Written and read in blocks, a row costs the same however many classes there are.
+close to zero. A row takes the same room however many classes there are.
 """
 
 import dataclasses
@@ -19,14 +19,14 @@ from vsgraph.errors import InputError
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class TopScores:
-    """The highest scores of each row; what is not kept shares the rest's mass evenly.
+    """The highest scores of each row; all other classes share the rest evenly.
 
-    Read rows with ``scores[rows]``, which gives a dense block; ``np.asarray(scores)`` gives all.
+    ``scores[rows]`` is a dense block of rows, ``np.asarray(scores)`` all of them.
 
     Attributes
     ----------
     classes : int array of shape (n_rows, n_kept)
-        Highest first, ties by class.
+        Classes of the highest scores, highest first, ties by class.
     values : float32 array of shape (n_rows, n_kept)
         Their scores.
     rest : float32 array of shape (n_rows,)
@@ -80,7 +80,7 @@ class TopScores:
 
     @classmethod
     def empty(cls, n_rows: int, n_classes: int, *, n_kept: int) -> Self:
-        """Make room for scores that are put in a block at a time."""
+        """Return scores of zero, to be filled in blocks by :meth:`put`."""
         shape = (n_rows, min(n_kept, n_classes))
         return cls(
             np.zeros(shape, _smallest_ints(n_classes)),
@@ -90,16 +90,10 @@ class TopScores:
         )
 
     def put(self, rows: Any, scores: ArrayLike) -> None:  # noqa: ANN401
-        """Keep the highest scores of a dense block at some rows, in place.
-
-        >>> scores = TopScores.empty(2, 3, n_kept=1)
-        >>> scores.put(slice(1, 2), [[0.1, 0.7, 0.2]])
-        >>> scores.argmax().tolist()
-        [0, 1]
-        """
-        block = self.of(scores, n_kept=self.classes.shape[1])
-        for name in PARTS:
-            getattr(self, name)[rows] = getattr(block, name)
+        """Replace some rows by the highest scores of a dense block, in place."""
+        block = self.of(scores, n_kept=self.classes.shape[1]).parts()
+        for name, array in self.parts().items():
+            array[rows] = block[name]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -137,7 +131,7 @@ class TopScores:
         return np.asarray(self.values[:, 0])
 
     def at(self, classes: ArrayLike) -> NDArray[np.float32]:
-        """Return each row's score of one class, given a class a row.
+        """Return each row's score of one class, given one class per row.
 
         >>> TopScores.of([[0.1, 0.7], [0.4, 0.6]], n_kept=2).at([0, 1]).tolist()
         [0.10000000149011612, 0.6000000238418579]
@@ -147,7 +141,7 @@ class TopScores:
         return np.where(hit.any(axis=1), (self.values * hit).sum(axis=1), each)
 
     def scaled(self, factor: NDArray[Any]) -> Self:
-        """Return every row times its factor."""
+        """Return the scores with every row multiplied by its factor."""
         return dataclasses.replace(
             self,
             values=(self.values * factor[:, None]).astype(np.float32),
@@ -155,14 +149,10 @@ class TopScores:
         )
 
     def replaced(self, rows: NDArray[np.intp], block: Floats) -> Self:
-        """Return scores with some rows replaced by those of a dense block.
-
-        >>> TopScores.of([[0.1, 0.9]], n_kept=1).replaced(np.array([0]), np.eye(2)[:1])[0].tolist()
-        [1.0, 0.0]
-        """
+        """Return the scores with some rows replaced by those of a dense block."""
         if not len(rows):
             return self
-        copies: dict[str, Any] = {name: np.array(getattr(self, name)) for name in PARTS}
+        copies: dict[str, Any] = {name: np.array(array) for name, array in self.parts().items()}
         changed = dataclasses.replace(self, **copies)
         changed.put(rows, block)
         return changed
@@ -182,15 +172,15 @@ def _rows_only(axis: int) -> None:
 
 
 def _smallest_ints(n_classes: int) -> type[np.unsignedinteger[Any]]:
-    """Return the smallest type that holds the number of every class."""
+    """Return the smallest integer type for class numbers."""
     return np.uint16 if n_classes <= np.iinfo(np.uint16).max else np.uint32
 
 
 def label_quality(final_probs: Floats, gnn_probs: Floats) -> Floats:
-    """Say how far a label can be believed: the mean of its log odds, by all evidence and the graph.
+    """Return how reliable labels are: the mean of their log odds by all evidence and by the graph.
 
-    All evidence together divides its belief among the classes that an image shows; the graph's
-    sigmoid does not. Both together tell right labels from wrong ones better than either.
+    The evidence is divided among all classes that an image shows; the graph's sigmoid is not. The
+    mean separates right labels from wrong ones better than either of them.
 
     >>> label_quality(np.array([0.5, 0.5]), np.array([0.9, 0.1])).round(2).tolist()
     [0.75, 0.25]
@@ -199,5 +189,5 @@ def label_quality(final_probs: Floats, gnn_probs: Floats) -> Floats:
 
 
 def log_odds(probs: Floats) -> NDArray[np.float64]:
-    """Return log odds, kept finite."""
+    """Return finite log odds."""
     return logit(np.clip(probs.astype(np.float64), 1e-6, 1 - 1e-6))

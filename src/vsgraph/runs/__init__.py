@@ -1,4 +1,4 @@
-"""Runs: from a crawl to corrected labels and a report, every stage kept in one folder."""
+"""Runs: from a crawl to corrected labels and a report, with all stages kept in one folder."""
 
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.run import Run

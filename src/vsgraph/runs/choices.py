@@ -1,12 +1,13 @@
-"""What a run is made with, beside the settings of the correction."""
+"""The inputs of a run besides its settings: encoders, meanings, the user's own arrays."""
 
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from vsgraph.common.checks import check_known
 from vsgraph.encoders.sources.checkpoints import is_checkpoint
-from vsgraph.errors import InputError, is_meant
+from vsgraph.errors import InputError
 
 FILES = ("meanings", "features", "text_embeddings", "label_embeddings", "cnn_probs", "graph")
 ENCODERS = ("image_encoder", "text_encoder")
@@ -14,19 +15,24 @@ ENCODERS = ("image_encoder", "text_encoder")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What a run is made with, beside the settings; paths become absolute.
+    """The inputs of a run besides its settings; paths become absolute.
 
     Attributes
     ----------
     image_encoder, text_encoder, runtime, precision : str
         See :func:`~vsgraph.encoders.image_encoder` and :func:`~vsgraph.encoders.text_encoder`.
     meanings : path, optional
-        A table of the classes' meanings, as ``vsgraph describe`` writes it and you edit it.
+        A table of the classes' meanings, written by ``vsgraph describe`` and edited by you.
     features, text_embeddings, label_embeddings, cnn_probs, graph : path, optional
         Your own arrays (``.npy``; the graph ``.npz``), one row per image of the crawl.
     probe : bool
-        Train a linear probe on the web labels for ``p_c``, where `cnn_probs` is not given and the
+        Train a linear probe on the web labels for ``p_c``, if `cnn_probs` is not given and the
         image encoder was not trained on the classes.
+
+    Examples
+    --------
+    >>> Choices(image_encoder="lite1").text_encoder
+    'minilm'
     """
 
     image_encoder: str = "lite0"
@@ -55,25 +61,16 @@ class Choices:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return choices by name; refuse names that do not exist.
-
-        >>> Choices.from_dict({"probe": False}).probe
-        False
-        """
-        known = [field.name for field in dataclasses.fields(cls)]
-        unknown = sorted(set(values) - set(known))
-        if unknown:
-            meant = is_meant(unknown[0], known)
-            hint = f"; did you mean {meant}?" if meant else f"; known: {', '.join(known)}"
-            raise InputError(f"unknown choice {unknown[0]!r}{hint}")
+        """Return choices from names and values; unknown names are errors."""
+        check_known("choice", values, [field.name for field in dataclasses.fields(cls)])
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return them as plain values, for JSON."""
+        """Return the choices as plain values, for JSON."""
         values = dataclasses.asdict(self)
         return {name: str(v) if isinstance(v, Path) else v for name, v in values.items()}
 
     @property
     def is_trained(self) -> bool:
-        """Whether the image encoder is a network trained on classes: it gives ``p_c``, too."""
+        """Whether the image encoder is a network trained on classes, which also gives ``p_c``."""
         return self.features is None and is_checkpoint(Path(self.image_encoder))

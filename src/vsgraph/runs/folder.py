@@ -1,8 +1,8 @@
-"""The folder of a run: ``run.json``, the one pointer to what is current, and stages by their keys.
+"""The folder of a run: ``run.json``, which points to the current result, and stages by their keys.
 
-What a stage makes lies in ``stages/NAME-KEY``. It appears whole and never changes. ``run.json``
-says what was asked for last, and which stages make up the current result. It is replaced as a
-whole, so that a reader finds the old result or the new one, and never a mixture.
+The result of a stage is in ``stages/NAME-KEY``. It appears complete and never changes. ``run.json``
+holds the last request and the stages of the current result. It is replaced in one step: a reader
+finds the old result or the new one, never a mixture.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from vsgraph.common.files import lock, remove_leftovers, write_whole
+from vsgraph.common.files import LEFTOVER, lock, refuse_file, remove_leftovers, write_whole
 from vsgraph.common.version import __version__
 from vsgraph.errors import InputError
 
@@ -33,57 +33,46 @@ STAGE_FOLDER = re.compile(r"[a-z]+-[0-9a-f]{16}(\.parts.*)?")
 
 
 def key_of(*parts: object) -> str:
-    """Return a key that changes with any of the parts.
-
-    >>> key_of("graph", 5) == key_of("graph", 5), key_of("graph", 5) == key_of("graph", 6)
-    (True, False)
-    """
+    """Return a key that changes with any of the parts."""
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 @dataclasses.dataclass
 class RunFolder:
-    """What a run has left so far.
-
-    Attributes
-    ----------
-    path : Path
-        The folder.
-    asked : dict
-        What was asked for last: the crawl, how to read it, settings, choices. Empty at first.
-    made : dict or None
-        The current result: what it was asked for with, versions, and the key and facts of each of
-        its stages.
-    """
+    """The folder of a run and its record."""
 
     path: Path
-    asked: dict[str, Any]
-    made: dict[str, Any] | None
+    asked: dict[str, Any]  # the last request: crawl, how to read it, settings, choices; or empty
+    made: dict[str, Any] | None  # the current result: its request, versions, keys and facts
 
     @classmethod
     def open(cls, path: Path, *, create: bool = False) -> "RunFolder":
-        """Open the folder of a run, or make a new one."""
-        if path.exists() and not path.is_dir():
-            raise InputError(f"{path} is a file; choose the name of a folder")
+        """Open the folder of a run, or create a new one."""
+        refuse_file(path)
         if create:
             path.mkdir(parents=True, exist_ok=True)
         if create and not (path / RECORD).exists() and _is_unused(path):
             return cls(path, {}, None)
         try:
             record = json.loads((path / RECORD).read_text(encoding="utf-8"))
-            found = record["format"]
+            written_as = record["format"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path} is not a run of vsgraph: it has no {RECORD}") from error
-        if found == "vsgraph-run-1":
+        if written_as == "vsgraph-run-1":
             raise InputError(
-                f"{path} was made by vsgraph 0.2, which kept its runs in another way; correct the "
-                "crawl again into a new folder (its vectors can be reused: --features "
+                f"{path} was made by vsgraph 0.2, whose runs cannot be read; correct the crawl "
+                "again into a new folder (its vectors can be reused: --features "
                 f"{path / 'pictures' / 'vectors.npy'})"
             )
-        if found != FORMAT:
+        if written_as != FORMAT:
             raise InputError(f"{path / RECORD} is not in the format {FORMAT}")
         return cls(path, record["asked"], record["made"])
+
+    @property
+    def stages(self) -> dict[str, Any]:
+        """The key and facts of each stage of the current result."""
+        return self.made["stages"] if self.made else {}
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -94,7 +83,7 @@ class RunFolder:
             yield
 
     def stage_folder(self, name: str, key: str) -> Path:
-        """Return where the result of a stage lies, or will lie."""
+        """Return the folder of a stage's result."""
         return self.path / STAGES / f"{name}-{key}"
 
     def save(self) -> None:
@@ -103,7 +92,7 @@ class RunFolder:
         write_whole(self.path / RECORD, json.dumps(record, indent=1, default=str) + "\n")
 
     def finish(self, stages: Mapping[str, Mapping[str, Any]], **facts: object) -> None:
-        """Make some stages, by name, the current result."""
+        """Make some stages, given by name, the current result."""
         self.made = {
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "versions": _versions(),
@@ -114,9 +103,8 @@ class RunFolder:
         self.save()
 
     def sweep(self, keep: set[Path]) -> None:
-        """Remove stages that neither the current result nor `keep` points to."""
-        current = self.made["stages"] if self.made else {}
-        keep = keep | {self.stage_folder(name, stage["key"]) for name, stage in current.items()}
+        """Remove stages that are neither part of the current result nor in `keep`."""
+        keep = keep | {self.stage_folder(name, stage["key"]) for name, stage in self.stages.items()}
         kept = tuple(path.name for path in keep)
         for path in (self.path / STAGES).glob("*"):
             if STAGE_FOLDER.fullmatch(path.name) and not path.name.startswith(kept):
@@ -124,12 +112,12 @@ class RunFolder:
 
 
 def _is_unused(path: Path) -> bool:
-    """Return whether a folder holds nothing but what an interrupted start may have left."""
-    return all(p.name == LOCK or p.name.startswith(".vsgraph-") for p in path.iterdir())
+    """Return whether a folder is empty, except for leftovers of an interrupted start."""
+    return all(p.name == LOCK or p.name.startswith(LEFTOVER) for p in path.iterdir())
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of what computes."""
+    """Return the versions of vsgraph, Python, numpy and scipy."""
     import scipy
 
     return {
@@ -141,7 +129,7 @@ def _versions() -> dict[str, str]:
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Say which settings and choices differ: the name and both values.
+    """Return the settings and choices that differ, each with both values.
 
     >>> changes({"settings": {"k": 5}}, {"settings": {"k": 3}})
     ['k (was 5, now 3)']
@@ -151,22 +139,19 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         old = before.get(part, {})
         for name, value in json.loads(json.dumps(now.get(part, {}), default=str)).items():
             if old.get(name, value) != value:
-                lines.append(f"{name} (was {_in_words(old[name])}, now {_in_words(value)})")
+                was, is_now = ("not given" if v is None else v for v in (old[name], value))
+                lines.append(f"{name} (was {was}, now {is_now})")
     return lines
 
 
-def _in_words(value: object) -> str:
-    return "not given" if value is None else str(value)
-
-
 def remember_path(path: Path, run: Path) -> dict[str, str]:
-    """Return a path as it is recorded: absolute, and relative to the run in case both move."""
+    """Return a path to record: absolute, and relative to the run in case both move."""
     absolute = path.resolve()
     return {"absolute": str(absolute), "from_run": os.path.relpath(absolute, run.resolve())}
 
 
 def recall_path(recorded: Mapping[str, str], run: Path) -> Path:
-    """Return a recorded path: the absolute one if it is there, else the one relative to the run."""
+    """Return a recorded path: the absolute one if it exists, else the one relative to the run."""
     absolute = Path(recorded["absolute"])
     relative = run.resolve() / recorded["from_run"]
     return absolute if absolute.exists() or not relative.exists() else relative.resolve()

@@ -1,4 +1,4 @@
-"""Where each array of a run lies: the one place that knows, for stages and later readers."""
+"""Where each array of a run is on disk, for its stages and for later readers."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -24,37 +24,27 @@ STAGE_RECORD = "stage.json"  # the last file that a stage writes: its key, time 
 
 @dataclasses.dataclass(frozen=True)
 class Outputs:
-    """The results of a run's stages, opened when they are asked for.
-
-    Attributes
-    ----------
-    folder : RunFolder
-        The run.
-    keys : mapping of str to str
-        The key of each stage.
-    choices : Choices
-        Which arrays are the user's own.
-    """
+    """The results of a run's stages, opened when they are needed."""
 
     folder: RunFolder
-    keys: Mapping[str, str]
-    choices: Choices
+    keys: Mapping[str, str]  # of each stage
+    choices: Choices  # with the user's own arrays
 
     def __getitem__(self, stage: str) -> Path:
         """Return the folder of a stage."""
         if stage not in self.keys:
             raise InputError(
-                f"{self.folder.path} has no stage {stage!r} yet; run vsgraph correct to its end"
+                f"{self.folder.path} has no stage {stage!r} yet; run vsgraph correct to the end"
             )
         return self.folder.stage_folder(stage, self.keys[stage])
 
     def crawl(self, root: Path | None = None) -> Crawl:
-        """Return the crawl as it was read; `root` is where it lies now."""
+        """Return the crawl as it was read; `root` is its folder now."""
         crawl = load_crawl(self["crawl"])
         return crawl if root is None else dataclasses.replace(crawl, root=root)
 
     def pictures(self) -> Embedding | None:
-        """Return the vectors of the pictures with their record; None if the user gave vectors."""
+        """Return the vectors of the pictures with their record; None if they are the user's own."""
         return None if self.choices.features else Embedding.load(self["pictures"])
 
     def features(self) -> NDArray[Any]:
@@ -86,9 +76,21 @@ class Outputs:
             return load_npz(path)
         except (OSError, ValueError, KeyError) as error:
             raise InputError(
-                f"{path} is not a sparse matrix as scipy.sparse.save_npz writes it"
+                f"{path} is not a sparse matrix written by scipy.sparse.save_npz"
             ) from error
 
+    def arrays(self, crawl: Crawl) -> dict[str, Any]:
+        """Return the arrays that :func:`vsgraph.correct` takes, mapped from disk."""
+        return {
+            "features": self.features(),
+            "text_embeddings": self.text_embeddings(),
+            "label_embeddings": self.label_embeddings(),
+            "web_labels": crawl.web_labels,
+            "cnn_probs": self.cnn_probs(len(crawl.class_names)),
+            "graph": self.own_graph(),
+            "sources": crawl.sources,
+        }
+
     def meanings(self, class_names: tuple[str, ...]) -> list[Meaning]:
-        """Return the meaning of each class; none where the user gave vectors of their own."""
+        """Return the meaning of each class."""
         return read_meanings(self["meanings"] / TABLE, class_names)

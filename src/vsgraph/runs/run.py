@@ -1,4 +1,4 @@
-"""A run on disk, read back: its crawl, meanings, correction, and what can be done with them."""
+"""A finished run, opened from disk: its crawl, meanings and correction."""
 
 import dataclasses
 import functools
@@ -19,16 +19,11 @@ from vsgraph.meanings.senses import Meaning
 from vsgraph.method.algorithm import assemble
 from vsgraph.report import write_report
 from vsgraph.result.correction import Correction
+from vsgraph.result.parts import Anchors
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import PAGE, RunFolder, recall_path
 from vsgraph.runs.outputs import STAGE_RECORD, Outputs
-from vsgraph.runs.stage_files import (
-    load_anchors,
-    load_choice,
-    load_decisions,
-    load_graph,
-    load_scores,
-)
+from vsgraph.runs.stage_files import load_choice, load_decisions, load_graph, load_scores
 from vsgraph.settings import Settings
 
 
@@ -39,15 +34,19 @@ class Run:
     Attributes
     ----------
     folder : RunFolder
-        Where it lies.
+        The folder of the run.
     keys : mapping of str to str
         The key of each stage.
     choices : Choices
-        What it was made with, beside the settings.
+        The inputs besides the settings.
     settings : Settings
-        The numbers of the correction.
+        The settings of the correction.
     root : Path
         The folder of the crawl's pictures.
+
+    Examples
+    --------
+    >>> Run.open("run").correction.to_arrow()  # doctest: +SKIP
     """
 
     folder: RunFolder
@@ -58,10 +57,10 @@ class Run:
 
     @classmethod
     def open(cls, path: str | Path) -> "Run":
-        """Open a run that has come as far as its labels."""
+        """Open a run that has corrected labels."""
         folder = RunFolder.open(Path(path))
         if folder.made is None:
-            raise InputError(f"{path} has no corrected labels yet; run vsgraph correct to its end")
+            raise InputError(f"{path} has no corrected labels yet; run vsgraph correct to the end")
         asked, stages = folder.made["asked"], folder.made["stages"]
         for name, stage in stages.items():
             if not (folder.stage_folder(name, stage["key"]) / STAGE_RECORD).exists():
@@ -85,21 +84,21 @@ class Run:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What ``run.json`` says of the result: options, versions, stages with their times."""
+        """The result in ``run.json``: options, versions, stages with their times."""
         return self.folder.made or {}
 
     @functools.cached_property
     def outputs(self) -> Outputs:
-        """Where each array lies."""
+        """The arrays on disk."""
         return Outputs(self.folder, self.keys, self.choices)
 
     @functools.cached_property
     def crawl(self) -> Crawl:
-        """The crawl as it was read, with what was wrong, its pictures included."""
+        """The crawl as it was read, with all problems, also those of its pictures."""
         if not self.root.exists():
             raise InputError(
-                f"the crawl's folder {self.root} is gone; put it back, or correct it again from "
-                "where it is now"
+                f"the crawl's folder {self.root} is gone; put it back, or correct the crawl again "
+                "from its new place"
             )
         crawl = self.outputs.crawl(self.root)
         pictures = self.outputs.pictures()
@@ -109,7 +108,7 @@ class Run:
 
     @functools.cached_property
     def correction(self) -> Correction:
-        """The corrected labels and all that led to them."""
+        """The corrected labels and everything that led to them."""
         crawl = self.outputs.crawl()
         labels = crawl.web_labels
         return assemble(
@@ -118,7 +117,7 @@ class Run:
             self.settings,
             load_graph(self.outputs["graph"]),
             load_choice(self.outputs["anchors"]),
-            load_anchors(self.outputs["network"]),
+            Anchors.load(self.outputs["network"]),
             load_scores(self.outputs["scores"]),
             load_decisions(self.outputs["decisions"]),
         )
@@ -134,17 +133,8 @@ class Run:
         return self.outputs.features()
 
     def arrays(self) -> dict[str, Any]:
-        """Return what :func:`vsgraph.correct` was given, mapped from disk."""
-        crawl = self.outputs.crawl()
-        return {
-            "features": self.features,
-            "text_embeddings": self.outputs.text_embeddings(),
-            "label_embeddings": self.outputs.label_embeddings(),
-            "web_labels": crawl.web_labels,
-            "cnn_probs": self.outputs.cnn_probs(len(crawl.class_names)),
-            "graph": self.outputs.own_graph(),
-            "sources": crawl.sources,
-        }
+        """Return the arrays that :func:`vsgraph.correct` takes, mapped from disk."""
+        return self.outputs.arrays(self.outputs.crawl())
 
     def truth(
         self, path: Path | None = None, *, label_separator: str | None = None
@@ -155,13 +145,13 @@ class Run:
             crawl = with_truth(crawl, path, label_separator=label_separator)
         truth = crawl.truth
         if truth is None:
-            raise InputError("the crawl does not say what its images show; give a table (--truth)")
+            raise InputError("the crawl has no truth for its images; give a table (--truth)")
         tell_others(crawl)
         return truth, crawl.truth_known
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many images were kept, relabeled, rejected; apart, those with unreadable pictures."""
+        """How many images were kept, relabeled, rejected, or kept because they are unreadable."""
         counts: dict[str, int] = self.record["stages"]["decisions"]["counts"]
         return counts
 
@@ -172,11 +162,11 @@ class Run:
 
     @property
     def top_page(self) -> Path:
-        """The page at the top of the run's folder, which leads to the current report."""
+        """The page in the run's folder that leads to the current report."""
         return self.path / PAGE
 
     def write_report(self, folder: Path, *, heading: str, progress: bool = False) -> None:
-        """Write the report's pages into a folder, which appears whole."""
+        """Write the report's pages into a folder, which appears when it is complete."""
         write_report(
             folder, self.crawl, self.correction, self.meanings, features=self.features,
             heading=f"{heading}, corrected by vsgraph", overwrite=True, progress=progress,

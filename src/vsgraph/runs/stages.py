@@ -1,7 +1,7 @@
-"""The table of a run's stages: from the crawl to the report, Algorithm 1 in the middle.
+"""The table of a run's stages, from the crawl to the report, with Algorithm 1 in the middle.
 
-One table for doing, resuming, planning and estimating: what each stage needs, which settings it
-reads, what else its result depends on, and how it is made.
+It is used to run, resume, plan and estimate: what each stage needs, which settings it reads, what
+else its result depends on, and its function.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vsgraph.common.files import write_whole
+from vsgraph.common.files import save_arrays, write_whole
 from vsgraph.common.version import __version__
 from vsgraph.crawls import crawl_digest, save_crawl
 from vsgraph.encoders import embed_images, embed_texts, pictures_digest
@@ -25,10 +25,10 @@ from vsgraph.runs.folder import key_of
 from vsgraph.runs.job import RunJob
 from vsgraph.runs.outputs import TABLE
 from vsgraph.runs.run import Run
-from vsgraph.runs.stage_files import FILES, save_arrays
+from vsgraph.runs.stage_files import FILES
 
 FEW = 20  # images; a probe learns nothing from fewer
-PROVIDERS = {  # which stage gives each array of Algorithm 1, where the user does not
+PROVIDERS = {  # the stage that gives each array of Algorithm 1, if the user does not
     "features": "pictures",
     "text_embeddings": "texts",
     "label_embeddings": "descriptions",
@@ -38,44 +38,17 @@ PROVIDERS = {  # which stage gives each array of Algorithm 1, where the user doe
 }
 
 
-def _no_settings(_: RunJob) -> dict[str, Any]:
-    return {}
-
-
-def _always(_: RunJob) -> bool:
-    return True
-
-
 @dataclasses.dataclass(frozen=True)
 class RunStage:
-    """One stage of a run.
-
-    Attributes
-    ----------
-    name : str
-        What people call it.
-    needs : tuple of str
-        Stages whose results it reads; names of arrays stand for the stage, or the user's own file,
-        that gives them.
-    identity : callable
-        ``identity(job)`` is what else its result depends on: settings, encoders, files.
-    make : callable
-        ``make(job, folder)`` fills a new folder and returns facts to record.
-    is_wanted : callable
-        Whether this run has the stage at all.
-    is_kept : bool
-        Whether its result is written to disk.
-    in_place : bool
-        Whether `make` itself lets the final folder appear whole, and resumes within it.
-    """
+    """One stage of a run."""
 
     name: str
-    needs: tuple[str, ...]
-    make: Callable[[RunJob, Path], Mapping[str, Any]]
-    identity: Callable[[RunJob], Any] = _no_settings
-    is_wanted: Callable[[RunJob], bool] = _always
-    is_kept: bool = True
-    in_place: bool = False
+    needs: tuple[str, ...]  # stages, or arrays of a stage or of the user
+    make: Callable[[RunJob, Path], Mapping[str, Any]]  # fills a folder, returns facts to record
+    identity: Callable[[RunJob], Any]  # what else the result depends on: settings, encoders, files
+    is_wanted: Callable[[RunJob], bool] = lambda _: True  # whether this run has the stage at all
+    is_kept: bool = True  # whether the result is written to disk
+    in_place: bool = False  # whether `make` completes the final folder itself, and can resume in it
 
 
 def keep_crawl(job: RunJob, folder: Path) -> dict[str, Any]:
@@ -85,7 +58,7 @@ def keep_crawl(job: RunJob, folder: Path) -> dict[str, Any]:
 
 
 def encode_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
-    """Encode the pictures; content that an earlier result knows is not encoded again."""
+    """Encode the pictures, except those that an earlier result has already."""
     vectors = embed_images(job.crawl, job.image_encoder, folder, progress=job.progress)
     return {"encoder": vectors.record["encoder"], "problems": vectors.record["problems"]}
 
@@ -97,7 +70,7 @@ def encode_texts(job: RunJob, folder: Path) -> dict[str, Any]:
 
 
 def write_table(job: RunJob, folder: Path) -> dict[str, Any]:
-    """Find what the classes mean, or take what the user says."""
+    """Find what the classes mean, or use the user's table."""
     source, digest = meaning_source(job)
     if source is None:
         senses = describe_crawl(job.crawl)
@@ -108,9 +81,9 @@ def write_table(job: RunJob, folder: Path) -> dict[str, Any]:
 
 
 def meaning_source(job: RunJob) -> tuple[Path | None, str]:
-    """Return the table to take the meanings from, and a digest of it; None: they are to be found.
+    """Return the user's table of meanings and its digest, or None if the meanings must be found.
 
-    A table that the user edited in the run's folder counts, unless another one is given since.
+    A table edited in the run's folder is used, unless another one was given after that.
     """
     table, given = job.folder.path / TABLE, job.choices.meanings
     digest = _digest(given) if given else "found"
@@ -120,23 +93,22 @@ def meaning_source(job: RunJob) -> tuple[Path | None, str]:
 
 
 def is_edited(job: RunJob) -> bool:
-    """Return whether the table in the run's folder differs from all that stages wrote."""
+    """Return whether the table in the run's folder differs from all tables that stages wrote."""
     table = job.folder.path / TABLE
     written = (job.folder.path / STAGES_FOLDER).glob(f"meanings-*/{TABLE}")
     return table.exists() and _digest(table) not in {_digest(path) for path in written}
 
 
 def _is_redone(job: RunJob) -> bool:
-    """Return whether the meanings are asked to be found or read again."""
-    made = job.folder.made or {"asked": {}}
-    marks = (asked.get("again", {}).get("meanings") for asked in (job.folder.asked, made["asked"]))
-    return len(set(marks)) > 1
+    """Return whether the meanings must be found or read again, by --redo-from."""
+    before = (job.folder.made or {}).get("asked", {})
+    now, then = (asked.get("again", {}).get("meanings") for asked in (job.folder.asked, before))
+    return now != then
 
 
 def _last_source(job: RunJob) -> str | None:
-    """Return which table the current result's meanings were taken from."""
-    stages = job.folder.made["stages"] if job.folder.made else {}
-    return stages.get("meanings", {}).get("source")
+    """Return the digest of the table that the current result's meanings come from."""
+    return job.folder.stages.get("meanings", {}).get("source")
 
 
 def _digest(path: Path) -> str:
@@ -144,12 +116,11 @@ def _digest(path: Path) -> str:
 
 
 def show_table(job: RunJob) -> None:
-    """Put the table of meanings where the user edits it; an edited one is kept beside it."""
+    """Copy the table of meanings to where the user edits it; an edited one is kept beside it."""
     table = job.folder.path / TABLE
     text = (job.outputs["meanings"] / TABLE).read_text(encoding="utf-8")
-    if table.exists() and table.read_text(encoding="utf-8") == text:
-        return
-    if is_edited(job) and meaning_source(job)[0] == table:
+    is_same = table.exists() and table.read_text(encoding="utf-8") == text
+    if is_same or (is_edited(job) and meaning_source(job)[0] == table):
         return
     if is_edited(job):
         table.replace(table.with_name("meanings-before.csv"))
@@ -166,7 +137,7 @@ def encode_meanings(job: RunJob, folder: Path) -> dict[str, Any]:
 
 
 def ask_probe(job: RunJob, folder: Path) -> dict[str, Any]:
-    """Train a linear probe on the features, and ask it out of fold."""
+    """Train a linear probe on the features, for probabilities out of fold."""
     scores = linear_probe(
         job.outputs.features(), job.crawl.web_labels, n_classes=len(job.crawl.class_names),
         n_kept=job.settings.kept_scores, progress=job.progress,
@@ -211,12 +182,7 @@ def _method_stage(stage: algorithm.Stage) -> RunStage:
 
 
 STAGES = (
-    RunStage(
-        "crawl",
-        needs=(),
-        make=keep_crawl,
-        identity=lambda job: crawl_digest(job.crawl),
-    ),
+    RunStage("crawl", needs=(), make=keep_crawl, identity=lambda job: crawl_digest(job.crawl)),
     RunStage(
         "pictures",
         needs=(),
@@ -268,7 +234,7 @@ NAMES = tuple(stage.name for stage in STAGES)
 
 
 def plan_keys(job: RunJob) -> None:
-    """Find the key of every stage that a run has: what its result depends on, in one word."""
+    """Set the key of every stage of a run: a digest of all that its result depends on."""
     for stage in STAGES:
         if stage.is_wanted(job):
             needed = [_key_of_need(job, name) for name in stage.needs]
@@ -289,7 +255,7 @@ def _key_of_need(job: RunJob, name: str) -> str:
 
 
 def file_key(path: Path) -> str:
-    """Return a key of a file's content: its size, time and ends, since it may be very large."""
+    """Return a key of a file by its size, time, start and end, since it may be very large."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(2**20)

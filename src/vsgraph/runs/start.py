@@ -1,9 +1,10 @@
-"""Start a run, resume it, or say what it would do."""
+"""Start a run, resume it, or preview it."""
 
 import dataclasses
 import json
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,30 +22,12 @@ from vsgraph.runs.run import Run
 from vsgraph.runs.stages import NAMES, STAGES, plan_keys, show_table
 from vsgraph.settings import Settings, by_full_name
 
-LAST = "decisions"  # with it the labels are there
+LAST = "decisions"  # the stage that completes the labels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked of a run; None stands for what it remembers, or the default.
-
-    Attributes
-    ----------
-    crawl : path, optional
-        What :func:`~vsgraph.crawls.read_crawl` reads.
-    settings : Settings or mapping, optional
-        The numbers of the correction, or changes of what the run remembers.
-    choices : Choices or mapping, optional
-        Encoders, meanings, arrays of your own, or changes of what the run remembers.
-    reading : mapping, optional
-        Options of :func:`~vsgraph.crawls.read_crawl`, or changes of what the run remembers.
-    forget : bool
-        Start from the defaults instead of what the run remembers.
-    redo_from : str, optional
-        Do this stage again, and all that come after it.
-    with_report : bool
-        Write the report.
-    """
+    """The options of a run, see :func:`run`; None means what it remembers, or the default."""
 
     crawl: str | Path | None = None
     settings: Settings | Mapping[str, Any] | None = None
@@ -66,41 +49,48 @@ def run(
 ) -> Run:
     """Correct the labels of a crawl: read, encode, correct, report.
 
-    Each stage is kept in the folder as it finishes. Started again, a run resumes; with other
-    settings or inputs it does again only what depends on them. It remembers what it was made with.
+    Each stage is saved in the folder when it is finished. A run that is started again resumes. If
+    settings or inputs have changed, only the stages that depend on them are repeated. A run
+    remembers its options.
 
     Parameters
     ----------
     crawl : path or None
         What :func:`~vsgraph.crawls.read_crawl` reads; None for the one that the run remembers.
     out : path
-        The folder of the run, new or begun.
+        The folder of the run, new or existing.
     anyway : bool
         Start even if memory or disk seem too small.
     progress : bool
         Show progress bars.
     tell : callable, optional
-        Called with a line of text: what the crawl is, what a run takes, each stage as it begins
-        or is found to be done.
-    **asked
-        See :class:`Request`: `settings`, `choices`, `reading`, `forget`, `redo_from`,
-        `with_report`.
+        Called with lines of text: the size of the crawl, the estimate, each stage.
+    settings, choices : Settings and Choices, or mappings, optional
+        All settings, encoders and own arrays; or only changes to those that the run remembers.
+    reading : mapping, optional
+        Options of :func:`~vsgraph.crawls.read_crawl` to change.
+    forget : bool
+        Start from the defaults instead of what the run remembers.
+    redo_from : str, optional
+        Repeat this stage and all later ones.
+    with_report : bool
+        Write the report (the default).
 
     Returns
     -------
     run : Run
-        With crawl, meanings and correction, read from the folder. The labels are those of
-        :func:`vsgraph.correct` on arrays of shape (n_images, n_dims) and so on.
+        The finished run. Its labels equal those of :func:`vsgraph.correct` for the same arrays, of
+        shape (n_images, n_dims) and so on.
 
     Examples
     --------
     >>> vsgraph.run("my-crawl", "run")  # doctest: +SKIP
     Run('run': keep 696, relabel 77, reject 228, unreadable 0)
     """
-    request = Request(crawl=crawl, **asked)
     folder = RunFolder.open(Path(out), create=True)
     with folder.locked():
-        job = _prepare(folder, request, tell or _silent, progress=progress)
+        request = Request(crawl=crawl, **asked)
+        job = _prepare(folder, request, tell or (lambda _: None), progress=progress)
         todo = _todo(job)
         estimate = _tell_start(job, todo)
         if estimate is not None and not anyway:
@@ -111,21 +101,11 @@ def run(
     return Run.open(folder.path)
 
 
-def preview(
-    crawl: str | Path | None,
-    out: str | Path,
-    *,
-    tell: Tell,
-    **asked: Any,  # noqa: ANN401
-) -> None:
-    """Tell what :func:`run` would take and do; nothing is encoded or written.
-
-    The parameters are those of :func:`run`.
-    """
-    request = Request(crawl=crawl, **asked)
+def preview(crawl: str | Path | None, out: str | Path, *, tell: Tell, **asked: Any) -> None:  # noqa: ANN401
+    """Print what :func:`run` would do with the same parameters; nothing is encoded or written."""
     path = Path(out)
     folder = RunFolder.open(path) if path.exists() else RunFolder(path, {}, None)
-    job = _prepare(folder, request, tell, progress=False)
+    job = _prepare(folder, Request(crawl=crawl, **asked), tell, progress=False)
     todo = _todo(job)
     _tell_start(job, todo)
     for name in _kept_stages(job):
@@ -149,7 +129,7 @@ def report_again(path: str | Path, *, progress: bool = False) -> Run:
 
 
 def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool) -> RunJob:
-    """Read the crawl and find the keys of all stages."""
+    """Read the crawl and compute the keys of all stages."""
     former = {} if request.forget else folder.asked
     path = _crawl_path(folder, request)
     settings = _settled(Settings, request.settings, former.get("settings", {}))
@@ -166,7 +146,7 @@ def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool)
     _refuse_early(crawl, choices)
     differ = changes(folder.asked, asked)
     if differ:
-        tell(f"changed since the last run: {', '.join(differ)}; what depends on it is done again")
+        tell(f"changed since the last run: {', '.join(differ)}; dependent stages are repeated")
     folder.asked = asked
     job = RunJob(folder, crawl, settings, choices, progress, tell)
     plan_keys(job)
@@ -176,11 +156,11 @@ def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool)
 
 
 def _crawl_path(folder: RunFolder, request: Request) -> Path:
-    """Return the crawl that is asked for; refuse to replace the run of another one unasked."""
+    """Return the path of the crawl; it is an error if the run is of another crawl."""
     former = folder.asked.get("crawl")
     if former is None:
         if request.crawl is None:
-            raise InputError(f"{folder.path} is a new run; say which crawl to correct")
+            raise InputError(f"{folder.path} is a new run; give the crawl to correct")
         return Path(request.crawl)
     if request.crawl is None:
         return recall_path(former, folder.path)
@@ -196,7 +176,7 @@ def _crawl_path(folder: RunFolder, request: Request) -> Path:
 
 
 def _settled(kind: Any, given: Any, former: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    """Return what is given, or changes on top of what the run remembers."""
+    """Return complete settings or choices, from changes and what the run remembers."""
     if isinstance(given, kind):
         return given
     if given is not None and not isinstance(given, Mapping):
@@ -207,7 +187,7 @@ def _settled(kind: Any, given: Any, former: Mapping[str, Any]) -> Any:  # noqa: 
 
 
 def _plain(reading: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of reading as JSON keeps them, paths absolute; None is not given."""
+    """Return the reading options that are not None as plain values, with absolute paths."""
     return {
         name: str(value.resolve()) if isinstance(value, Path) else value
         for name, value in reading.items()
@@ -216,7 +196,7 @@ def _plain(reading: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _again_from(stage: str | None) -> dict[str, int]:
-    """Return marks that change the keys of a stage and of all after it, so they are done again."""
+    """Return marks that change the keys of a stage and all later ones, to repeat them."""
     if stage is None:
         return {}
     if stage not in NAMES:
@@ -225,19 +205,19 @@ def _again_from(stage: str | None) -> dict[str, int]:
 
 
 def _kept_stages(job: RunJob) -> list[str]:
-    """Return the stages of a run whose results are kept."""
+    """Return the stages of a run whose results are written to disk."""
     return [stage.name for stage in STAGES if stage.is_kept and stage.name in job.keys]
 
 
 def _todo(job: RunJob) -> set[str]:
-    """Return the stages that are to be done, with those between them that are never kept."""
+    """Return the stages to do, with those between them that are never kept."""
     todo = {name for name in _kept_stages(job) if not job.is_kept(name)}
     todo |= {"smoothing"} if todo & {"anchors", "scores"} else set()
     return todo | ({"evidence"} if "scores" in todo else set())
 
 
 def _tell_start(job: RunJob, todo: set[str]) -> Estimate | None:
-    """Tell what the crawl is and what is left to do takes; return the latter."""
+    """Print the size of the crawl and the estimate for the remaining stages; return the latter."""
     crawl = job.crawl
     job.tell(f"{crawl.format}: {len(crawl):,} images, {len(crawl.class_names):,} classes")
     for line in crawl.problems.lines():
@@ -254,27 +234,21 @@ def _tell_start(job: RunJob, todo: set[str]) -> Estimate | None:
 
 
 def _again(job: RunJob, name: str) -> str:
-    """Say that a stage is done again, and why."""
-    made = job.folder.made["stages"].get(name) if job.folder.made else None
-    return " again: its inputs changed" if made and made["key"] != job.keys[name] else ""
+    """Return why a stage is repeated, or nothing."""
+    former = job.folder.stages.get(name)
+    return " again: its inputs changed" if former and former["key"] != job.keys[name] else ""
 
 
 def _do(job: RunJob, todo: set[str]) -> None:
     """Do the stages that are not done, and make them the current result."""
-    for stage in STAGES:
-        name = stage.name
-        if name not in _kept_stages(job):
-            continue
+    table = {stage.name: stage for stage in STAGES}
+    for name in _kept_stages(job):
+        stage, target = table[name], job.outputs[name]
         if name in todo:
             job.tell(f"{name}{_again(job, name)} ...")
             started = time.monotonic()
-            if stage.in_place:
-                facts = stage.make(job, job.outputs[name])
-                _record(job.keys[name], job.outputs[name], started, facts)
-            else:
-                with replaced_folder(job.outputs[name]) as fresh:
-                    facts = stage.make(job, fresh)
-                    _record(job.keys[name], fresh, started, facts)
+            with nullcontext(target) if stage.in_place else replaced_folder(target) as folder:
+                _record(job.keys[name], folder, started, stage.make(job, folder))
         else:
             job.tell(f"{name}: done before")
         if name == "meanings":
@@ -285,7 +259,7 @@ def _do(job: RunJob, todo: set[str]) -> None:
 
 
 def _record(key: str, folder: Path, started: float, facts: Mapping[str, Any]) -> None:
-    """Write the key of a stage, and what came of it, into its folder."""
+    """Write the key, time and facts of a stage into its folder."""
     record = {
         "key": key,
         "seconds": round(time.monotonic() - started, 3),
@@ -301,19 +275,19 @@ def _read_record(folder: Path) -> dict[str, Any]:
 
 
 def _finish(job: RunJob, *, before_report: bool) -> None:
-    """Make what is done the current result; at the end, let the page at the top lead to it."""
+    """Make the finished stages the current result, and link its report."""
     names = [n for n in _kept_stages(job) if not (before_report and n == "report")]
     stages = {name: _read_record(job.outputs[name]) for name in names}
-    made = job.folder.made or {"stages": {}, "asked": {}}
-    same = made["stages"].items() >= stages.items() and made["asked"] == _as_json(job.folder.asked)
-    if not same:
+    former = job.folder.made or {"stages": {}, "asked": {}}
+    asked = json.loads(json.dumps(job.folder.asked, default=str))
+    if not former["stages"].items() >= stages.items() or former["asked"] != asked:
         job.folder.finish(stages, root=remember_path(job.crawl.root, job.folder.path))
     if "report" in stages:
         _lead_to_report(job.folder, job.outputs["report"])
 
 
 def _lead_to_report(folder: RunFolder, report: Path) -> None:
-    """Write the page at the top of the run's folder, which leads to the report."""
+    """Write the page in the run's folder that leads to the report."""
     target = f"stages/{report.name}/index.html"
     write_whole(
         folder.path / PAGE,
@@ -323,12 +297,8 @@ def _lead_to_report(folder: RunFolder, report: Path) -> None:
     )
 
 
-def _as_json(value: Any) -> Any:  # noqa: ANN401
-    return json.loads(json.dumps(value, default=str))
-
-
 def _refuse_early(crawl: Crawl, choices: Choices) -> None:
-    """Refuse before anything long what could only fail after it."""
+    """Raise errors that would otherwise occur only after a long time."""
     if choices.is_trained:
         model = Path(choices.image_encoder)
         Checkpoint.load(model).refuse_other_classes(crawl.class_names, "the crawl")
@@ -345,13 +315,9 @@ def _refuse_early(crawl: Crawl, choices: Choices) -> None:
     if choices.features is None and not crawl.has_pictures:
         raise InputError("the crawl has no pictures; give their vectors (--features)")
     if choices.text_embeddings is not None and choices.label_embeddings is None:
-        raise InputError("with text_embeddings give label_embeddings of the same encoder, too")
+        raise InputError("with text_embeddings, also give label_embeddings of the same encoder")
     if choices.text_embeddings is None and not text_coverage(crawl)["any"]:
         raise InputError(
-            "the crawl has no text beside any image, and anchors are chosen by text; say which "
-            "columns hold it (--column text=NAME)"
+            "the crawl has no text for any image, but anchors are chosen by text; name the columns "
+            "that hold it (--column text=NAME)"
         )
-
-
-def _silent(_: str) -> None:
-    """Print nothing."""

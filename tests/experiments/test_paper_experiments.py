@@ -28,7 +28,10 @@ from vsgraph.runs import Run
 from vsgraph.training import Labels, Recipe, web_labels
 from work import XLNET
 
-pytestmark = pytest.mark.filterwarnings("ignore::vsgraph.VSGraphWarning")  # so few images
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::vsgraph.VSGraphWarning"),  # so few images
+]
 
 
 def call(experiment, *arguments, code=0):
@@ -327,4 +330,4 @@ def test_the_costs_are_those_of_the_stated_speeds():
     done = dataclasses.replace(plan, epochs=dict.fromkeys(cost.ALL, 0))
     assert not cost.expect(GOOGLE_500, done, cost.GPU, 8).seconds["p_f"]
     page = CliRunner().invoke(cost.main).output
-    assert page in (Path(__file__).parents[1] / "docs" / "paper.md").read_text()
+    assert page in (Path(__file__).parents[2] / "docs" / "paper.md").read_text()

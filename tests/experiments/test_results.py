@@ -43,6 +43,7 @@ def test_a_result_is_made_once_and_again_when_code_or_settings_change(experiment
     assert len(made) == 3
 
 
+@pytest.mark.slow
 def test_code_that_an_experiment_imports_counts(experiment, tmp_path):
     before = keeping.code_of(experiment)
     (tmp_path / "experiment.py").write_text("X = 1\nimport vsgraph.method.open_set\n")
