@@ -23,7 +23,7 @@ import vsgraph
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.exports import FORMATS, export
-from vsgraph.exports import imglist as imglist_module
+from vsgraph.exports import tables as tables_module
 from vsgraph.exports import shards as shards_module
 from vsgraph.exports.cleanlab import neighbor_distances
 from vsgraph.exports.names import LONGEST, folder_names, safe_name
@@ -833,7 +833,7 @@ def test_options_for_cleanlab_are_checked(crawl, made, out, monkeypatch):
     with pytest.raises(InputError, match="made without a CNN"):
         export(crawl, made, out, to="cleanlab", scores="cnn")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 0))
-    with pytest.raises(InputError, match="GB are free; make room, or use soft"):
+    with pytest.raises(InputError, match="but only 0 bytes are free; make room"):
         export(crawl, made, out, to="cleanlab")
     assert not out.parent.exists()
 
@@ -925,7 +925,7 @@ def test_a_list_that_stops_midway_is_not_there(crawl, made, out, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(imglist_module, "_write_soft", full)
+    monkeypatch.setattr(tables_module, "_write_soft_array", full)
     with pytest.raises(OSError, match="No space left"):
         export(crawl, made, out, to="imglist", soft=True)
     assert not out.parent.exists()

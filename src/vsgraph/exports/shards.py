@@ -19,14 +19,8 @@ def write_webdataset(job: Job, *, shard_images: int = 10_000, shard_bytes: int =
 
     Each image has ``<row>.<suffix>`` with its picture, ``<row>.json`` with what is known of it and,
     if images have one label, ``<row>.cls`` with its class number, -1 if it is rejected.
-    ``classes.txt`` names the classes.
-
-    Parameters
-    ----------
-    job : Job
-        What to write.
-    shard_images, shard_bytes : int
-        A shard is closed once it holds so many images, or so many bytes.
+    ``classes.txt`` names the classes. A shard is closed once it holds `shard_images` images, or
+    `shard_bytes` bytes.
     """
     check_at_least("shard_images", shard_images, 1)
     check_at_least("shard_bytes", shard_bytes, 1)
@@ -40,8 +34,9 @@ def _files(picture: Picture, *, several: bool) -> dict[str, bytes]:
     """Return the files of an image, by name."""
     entry = picture.entry
     key = f"{entry.row:09d}"
-    known: dict[str, Any] = {**entry.columns, "classes": entry.classes, "path": entry.image}
-    known["text"] = entry.text
+    known: dict[str, Any] = entry.columns | {
+        "classes": entry.classes, "path": entry.image, "text": entry.text,
+    }  # fmt: skip
     files = {f"{key}{picture.suffix}": picture.data}
     if not several:
         files[f"{key}.cls"] = str(entry.classes[0] if entry.classes else -1).encode()
