@@ -23,8 +23,8 @@ import vsgraph
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.exports import FORMATS, export
-from vsgraph.exports import tables as tables_module
 from vsgraph.exports import shards as shards_module
+from vsgraph.exports import tables as tables_module
 from vsgraph.exports.cleanlab import neighbor_distances
 from vsgraph.exports.names import LONGEST, folder_names, safe_name
 from vsgraph.pictures.opener import read_header

@@ -148,7 +148,7 @@ def test_co_teaching_learns_less_of_wrong_labels(tmp_path):
     loss = {}
     for name, rate in (("plain", None), ("co", 0.35)):
         recipe = Recipe(epochs=12, batch_size=30, learning_rate=0.05, forget_rate=rate,
-                        forget_epochs=4, reweight=False)  # fmt: skip
+                        forget_epochs=4)  # fmt: skip
         made = train(crawl, tmp_path / name, labels=labels, start=Start(network), recipe=recipe,
                      validation=crawl)  # fmt: skip
         loss[name] = made.history[-1]

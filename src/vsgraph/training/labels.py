@@ -5,10 +5,10 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from vsgraph.common.blocks import row_blocks
-from vsgraph.common.checks import check_one_of
+from vsgraph.common.checks import check_one_of, check_truth
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.result.correction import Correction
@@ -39,10 +39,7 @@ class Labels(NamedTuple):
         return np.flatnonzero(self.table.total > 0)
 
     def counts(self) -> NDArray[np.float64]:
-        """Return the number of images of each class, soft labels summed.
-
-        So class weights from these counts average one over the images, even for soft labels.
-        """
+        """Return the number of images of each class, (n_classes,); soft labels are summed."""
         n_classes = self.table.shape[1]
         if issparse(self.table):
             return np.bincount(self.table.indices, minlength=n_classes).astype(np.float64)
@@ -87,7 +84,9 @@ def corrected_labels(correction: Correction, kind: str = "final") -> Labels:
     several = correction.web_labels.ndim == 2
     if kind in {"web", "decided"}:
         chosen = correction.web_labels if kind == "web" else correction.final_labels
-        return Labels(_as_matrix(chosen, len(correction.class_names)), several)
+        n_images, n_classes = len(correction), len(correction.class_names)
+        table = check_truth("labels", chosen, n_rows=n_images, n_classes=n_classes)
+        return Labels(table.astype(bool), several)
     if kind == "final":
         return Labels(correction.soft_labels(), several)
     scores = correction.gnn_probs if kind == "gnn" else correction.cnn_probs
@@ -96,12 +95,3 @@ def corrected_labels(correction: Correction, kind: str = "final") -> Labels:
     if not several:
         scores = scores.scaled(1 / np.where(scores.total > 0, scores.total, 1))
     return Labels(scores, several)
-
-
-def _as_matrix(labels: NDArray[Any], n_classes: int) -> csr_array:
-    """Return labels of either shape as a sparse matrix; -1 is an empty row."""
-    if labels.ndim == 2:
-        return csr_array(labels.astype(bool))
-    starts = np.concatenate([[0], np.cumsum(labels >= 0)])
-    classes = labels[labels >= 0]
-    return csr_array((np.ones(len(classes), bool), classes, starts), (len(labels), n_classes))

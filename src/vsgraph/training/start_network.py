@@ -26,7 +26,7 @@ from vsgraph.encoders.sources.towers import tower
 from vsgraph.errors import InputError, is_meant
 from vsgraph.training.recipe import Recipe, Start
 
-MOMENTUM = 0.1  # of the running means of norms
+MOMENTUM = 0.1  # of running means of norms: they adapt in tens of steps; published ones in hundreds
 
 
 def start_networks(
@@ -46,16 +46,10 @@ def start_networks(
         torch.manual_seed(recipe.random_state + number)
         architecture, network = _classifier(start, class_names)
         networks.append(network)
-    for network in networks:
-        _shorten_running_means(network)
-    return networks, architecture
-
-
-def _shorten_running_means(network: Any) -> None:  # noqa: ANN401
-    """Let the running means of norms adapt within tens of steps; published ones take hundreds."""
-    for module in network.modules():
+    for module in torch.nn.ModuleList(networks).modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):  # noqa: SLF001
             module.momentum = MOMENTUM
+    return networks, architecture
 
 
 def _classifier(start: Start, class_names: Sequence[str]) -> tuple[Architecture, Any]:

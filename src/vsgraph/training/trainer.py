@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from vsgraph.common.formatting import say_span
+from vsgraph.common.progress import bar
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.encoders.sources.checkpoints import WEIGHTS, Checkpoint
@@ -26,10 +26,9 @@ from vsgraph.training.learner import Learner
 from vsgraph.training.losses import image_weights
 from vsgraph.training.processes import Processes
 from vsgraph.training.recipe import Recipe
-from vsgraph.training.resume_file import LAST, Progress, save_progress, write_weights
+from vsgraph.training.resume_file import LAST, Progress, no_sums, save_progress, write_weights
 from vsgraph.training.validation import Validation
 
-SAVE_SECONDS = 600
 TIMED = 3  # steps after which the time left is announced
 
 
@@ -48,7 +47,7 @@ class Trainer:
     folder: Path
     validation: Validation | None
     progress: Progress
-    save_seconds: float = SAVE_SECONDS
+    save_seconds: float
     n_timed: int = 0  # steps since the start of this process
     unreadable: dict[int, tuple[str, str]] = dataclasses.field(default_factory=dict)
 
@@ -70,29 +69,26 @@ class Trainer:
 
     def train(self, *, show_bar: bool, tell: Callable[[str], None]) -> None:
         """Run the epochs that are left."""
-        first_step = self.progress.epoch * self.n_steps + self.progress.step
-        hidden = None if show_bar and self.processes.is_first else True
+        n_left = (self.recipe.epochs - self.progress.epoch) * self.n_steps - self.progress.step
+        show_bar = show_bar and self.processes.is_first
         if self.progress.history and self.processes.is_first:  # killed before it was written
             write_history(self.folder, self.progress.history)
-        with quiet_decoders(), tqdm(
-            total=self.recipe.epochs * self.n_steps, initial=first_step, desc="training",
-            unit="step", disable=hidden, leave=False,
-        ) as bar:  # fmt: skip
+        with quiet_decoders(), bar(n_left, "training", "step", progress=show_bar) as steps:
             while self.progress.epoch < self.recipe.epochs:
-                self._epoch(bar, tell)
+                self._epoch(steps, tell)
                 tell(say(self.progress.history[-1]))
         self.unreadable = self.processes.merged(self.unreadable)
 
-    def _epoch(self, bar: "tqdm[Any]", tell: Callable[[str], None]) -> None:
+    def _epoch(self, steps: Any, tell: Callable[[str], None]) -> None:  # noqa: ANN401
         """Run what is left of an epoch, then judge the network and save."""
         started = saved = time.monotonic()
-        before = self.progress.sums.get("n", 0)
+        before = self.progress.sums["n"]
         for batch in self._batches():
             self._step(batch)
-            bar.update()
+            steps.update()
             sums, now = self.progress.sums, time.monotonic()
-            speed = (sums.get("n", 0) - before) / max(now - started, 1e-9)
-            bar.set_postfix(
+            speed = (sums["n"] - before) / max(now - started, 1e-9)
+            steps.set_postfix(
                 {"epoch": self.progress.epoch + 1, "images/s": f"{speed:.0f}", **_means(sums)}
             )
             self.progress.step += 1
@@ -102,7 +98,7 @@ class Trainer:
             if self.processes.first_decides(now - saved > self.save_seconds):
                 self.save()
                 saved = time.monotonic()
-        n_images = self.progress.sums.get("n", 0) - before
+        n_images = self.progress.sums["n"] - before
         self._finish_epoch(n_images / (time.monotonic() - started))
 
     def _images_left(self) -> int:
@@ -118,7 +114,7 @@ class Trainer:
 
         def crop(row: int) -> RandomCrop:
             return RandomCrop.draw(
-                side.height, side.width, smallest=recipe.smallest_crop, flip=recipe.flip,
+                side.height, side.width, smallest=recipe.smallest_crop,
                 seed=(recipe.random_state, epoch, row),
             )  # fmt: skip
 
@@ -142,7 +138,7 @@ class Trainer:
         for learner in self.learners:
             learner.step(learning_rate(self.recipe, number, self.n_steps))
         for name, value in (("n", n), ("loss", n * loss), ("right", right)):
-            at.sums[name] = at.sums.get(name, 0) + value
+            at.sums[name] += value
 
     def _learn(self, batch: Batch, n: float) -> tuple[float, float]:
         """Compute gradients; return this process's share of the loss, and its right answers."""
@@ -192,7 +188,7 @@ class Trainer:
             line |= measures
             score = next(iter(measures.values()))
         at.history.append(line)
-        at.epoch, at.step, at.sums = at.epoch + 1, 0, {}
+        at.epoch, at.step, at.sums = at.epoch + 1, 0, no_sums()
         if score >= at.best:
             at.best, at.kept = score, at.epoch
             if self.processes.is_first:
@@ -234,14 +230,11 @@ def say(line: dict[str, Any]) -> str:
 
 
 def step_seed(recipe: Recipe, step: int, rank: int) -> int:
-    """Return the seed of dropout, the same when a step is repeated."""
+    """Return the seed of dropout, the same if a step is repeated."""
     return int(np.random.SeedSequence([recipe.random_state, step, rank]).generate_state(1)[0])
 
 
 def _means(sums: dict[str, float]) -> dict[str, float]:
     """Return loss and accuracy of an epoch so far."""
-    n = max(sums.get("n", 0), 1)
-    return {
-        "loss": round(sums.get("loss", 0) / n, 4),
-        "accuracy": round(sums.get("right", 0) / n, 4),
-    }
+    n = max(sums["n"], 1)
+    return {"loss": round(sums["loss"] / n, 4), "accuracy": round(sums["right"] / n, 4)}
