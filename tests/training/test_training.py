@@ -431,7 +431,7 @@ def test_checkpoints_that_are_none_are_refused(trained, tmp_path):
     changed = json.loads(record)
     changed["architecture"]["config"]["hidden_sizes"] = [24, 16]
     (broken / "record.json").write_text(json.dumps(changed))
-    with pytest.raises(InputError, match="do not fit"):
+    with pytest.raises(InputError, match="does not fit"):
         image_encoder(broken, runtime="torch")
 
 

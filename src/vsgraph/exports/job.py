@@ -1,7 +1,6 @@
 """One export: which images it writes, and what it says of each."""
 
 import dataclasses
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,13 +51,6 @@ class Job:
         """Whether an image may have several labels."""
         return self.crawl.has_several_labels
 
-    @functools.cached_property
-    def is_anchor(self) -> NDArray[np.bool_]:
-        """Whether each image of the crawl is an anchor, (n_images,)."""
-        anchors = np.zeros(len(self.crawl), bool)
-        anchors[self.correction.anchors.rows] = True
-        return anchors
-
     def leave_out(self, row: int, reason: str, detail: str = "") -> None:
         """Count an image that cannot be written."""
         self.exported.n_images -= 1
@@ -82,7 +74,7 @@ class Job:
             "decision": _words([d.name.lower() for d in Decision], correction.decisions[rows]),
             "confidence": pa.array(correction.confidence[rows].astype(np.float64).round(DIGITS)),
             "why": _words([rule.sentence for rule in Rule], correction.rules[rows]),
-            "anchor": pa.array(self.is_anchor[rows]),
+            "anchor": pa.array(np.isin(rows, correction.anchors.rows)),
         }
         if "source" in self.crawl.table.column_names:
             columns["source"] = self.column("source", rows)

@@ -9,9 +9,10 @@ import numpy as np
 from vsgraph.common.blocks import evenly_spread
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.meanings.senses import Meaning
+from vsgraph.meanings.table import by_class
 from vsgraph.meanings.wordnet import WordNet
 from vsgraph.report.groups import Groups, find_groups
-from vsgraph.report.tallies import Labels, Rows, Tally
+from vsgraph.report.tallies import Labels, Rows, Tally, first_other
 from vsgraph.report.typical import Nearest, SenseFinder, typical_words, words_of
 from vsgraph.result.correction import Correction
 
@@ -109,9 +110,7 @@ class Gatherer:
         self.crawl, self.correction, self.amounts = crawl, correction, amounts
         self.labels = Labels(correction)
         self.wordnet = WordNet.open()
-        self.meanings: dict[str, list[Meaning]] = {}
-        for meaning in meanings:
-            self.meanings.setdefault(meaning.class_name, []).append(meaning)
+        self.meanings = by_class(meanings)
 
     @functools.cached_property
     def background(self) -> list[frozenset[str]]:
@@ -124,7 +123,7 @@ class Gatherer:
         meanings = self.meanings.get(self.correction.class_names[tally.number], [])
         chosen = next((meaning for meaning in meanings if meaning.chosen), None)
         groups = find_groups(self.correction.adjacency, tally.found, most=self.amounts.senses)
-        listed = self.amounts.listed
+        listed, labels = self.amounts.listed, self.labels
         anchors = self.correction.anchors
         of_class = anchors.rows[anchors.classes == tally.number]
         judged = self._by_confidence(np.union1d(tally.kept, tally.left))
@@ -137,8 +136,8 @@ class Gatherer:
             n_others=len(groups.others),
             anchors=np.asarray(of_class[: self.amounts.anchors], np.intp),
             n_anchors=len(of_class),
-            left=self._moves(tally.left, self.labels.new_classes(tally.left)),
-            came=self._moves(tally.came, self.labels.old_classes(tally.came)),
+            left=self._moves(tally.left, first_other(labels.final, labels.web, tally.left)),
+            came=self._moves(tally.came, first_other(labels.web, labels.final, tally.came)),
             surest=self._by_confidence(tally.kept)[:listed],
             least_sure=judged[::-1][:listed],
             rejected=self._by_confidence(tally.rejected)[:listed],

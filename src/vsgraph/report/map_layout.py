@@ -77,11 +77,9 @@ def _middle_pairs(short: Floats, random: np.random.Generator) -> Pairs:
     """Return each point with the second nearest of six random ones, several times."""
     n = len(short)
     drawn = random.integers(n, size=(n, MIDDLE, 6))
-    targets = np.empty((n, MIDDLE), np.intp)
-    for i in range(MIDDLE):
-        squared = ((short[:, None] - short[drawn[:, i]]) ** 2).sum(axis=2)
-        second = np.argsort(squared, axis=1, kind="stable")[:, 1]
-        targets[:, i] = drawn[np.arange(n), i, second]
+    squared = ((short[:, None, None] - short[drawn]) ** 2).sum(axis=3)  # (n, MIDDLE, 6)
+    second = np.argsort(squared, axis=2, kind="stable")[:, :, 1:2]
+    targets = np.take_along_axis(drawn, second, axis=2)
     return np.repeat(np.arange(n), MIDDLE), targets.ravel()
 
 

@@ -57,14 +57,6 @@ class Labels:
         """Count every class."""
         return (self.tally(number) for number in range(self.web.shape[1]))
 
-    def new_classes(self, rows: Rows) -> Rows:
-        """Return the first label of each row that is new, -1 if there is none."""
-        return _first_other(self.final, self.web, rows)
-
-    def old_classes(self, rows: Rows) -> Rows:
-        """Return the first web label of each row that it lost, -1 if there is none."""
-        return _first_other(self.web, self.final, rows)
-
 
 def first_classes(table: csr_array, rows: Rows) -> Rows:
     """Return the first class of each row, -1 if it has none.
@@ -77,7 +69,8 @@ def first_classes(table: csr_array, rows: Rows) -> Rows:
     return np.where(starts < ends, padded[np.minimum(starts, len(padded) - 1)], -1).astype(np.intp)
 
 
-def _first_other(table: csr_array, than: csr_array, rows: Rows) -> Rows:
+def first_other(table: csr_array, than: csr_array, rows: Rows) -> Rows:
+    """Return the first class of each row that it does not have in `than`, -1 if there is none."""
     return first_classes(csr_array(table[rows] > than[rows]), np.arange(len(rows)))
 
 

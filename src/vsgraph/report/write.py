@@ -109,28 +109,24 @@ def _refuse_other(crawl: Crawl, correction: Correction) -> None:
             )
 
 
+@dataclasses.dataclass(eq=False)
 class _Writer:
     """Writes the pages into a folder."""
 
-    def __init__(
-        self,
-        folder: Path,
-        gatherer: Gatherer,
-        pictures: frozenset[int],
-        heading: str,
-        ranked: list[Tally],
-        contents: list[ClassContent],
-    ) -> None:
-        self.folder, self.gatherer, self.pictures = folder, gatherer, pictures
-        self.heading, self.ranked, self.contents = heading, ranked, contents
-        self.correction = gatherer.correction
+    folder: Path
+    gatherer: Gatherer
+    pictures: frozenset[int]  # rows that have one
+    heading: str
+    ranked: list[Tally]  # of all classes
+    contents: list[ClassContent]  # of the classes that have a page
+
+    def __post_init__(self) -> None:
+        self.correction = self.gatherer.correction
         self.names = self.correction.class_names
-        self.pages = {
-            content.tally.number: page_name(content.tally.number, self.names[content.tally.number])
-            for content in contents
-        }
-        copy_static(folder / "files")
-        (folder / "classes").mkdir()
+        numbers = [content.tally.number for content in self.contents]
+        self.pages = {number: page_name(number, self.names[number]) for number in numbers}
+        copy_static(self.folder / "files")
+        (self.folder / "classes").mkdir()
 
     def write_index(self, drawn: CrawlMap, counts: dict[str, int], *, n_shown: int) -> None:
         """Write the first page, on the whole crawl."""

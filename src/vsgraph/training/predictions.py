@@ -111,7 +111,9 @@ def classify(model: Path, paths: Sequence[Path], *, top: int = 3) -> list[Classi
         One entry per file, the files of a folder in order.
     """
     class_names = Checkpoint.load(model).class_names
-    files = [file for path in paths for file in _files(path)]
+    files: list[Path] = []
+    for path in paths:
+        files += sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
     encoded, problems = encode_pictures(image_encoder(model), files)
     classified = []
     for file, probs, problem in zip(files, np.asarray(encoded.probs), problems, strict=True):
@@ -119,8 +121,3 @@ def classify(model: Path, paths: Sequence[Path], *, top: int = 3) -> list[Classi
         classes = {class_names[i]: round(float(probs[i]), 4) for i in best}
         classified.append(Classified(file, classes, problem))
     return classified
-
-
-def _files(path: Path) -> list[Path]:
-    """Return a file, or the files of a folder."""
-    return sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]

@@ -56,6 +56,11 @@ class Trainer:
         """Steps per epoch."""
         return max(1, len(self.rows) // self.recipe.batch_size)
 
+    @property
+    def n_left(self) -> int:
+        """Steps that are left."""
+        return (self.recipe.epochs - self.progress.epoch) * self.n_steps - self.progress.step
+
     def plan(self) -> str:
         """Describe what will be done."""
         at, n = self.progress, len(self.rows)
@@ -69,11 +74,10 @@ class Trainer:
 
     def train(self, *, show_bar: bool, tell: Callable[[str], None]) -> None:
         """Run the epochs that are left."""
-        n_left = (self.recipe.epochs - self.progress.epoch) * self.n_steps - self.progress.step
         show_bar = show_bar and self.processes.is_first
         if self.progress.history and self.processes.is_first:  # killed before it was written
             write_history(self.folder, self.progress.history)
-        with quiet_decoders(), bar(n_left, "training", "step", progress=show_bar) as steps:
+        with quiet_decoders(), bar(self.n_left, "training", "step", progress=show_bar) as steps:
             while self.progress.epoch < self.recipe.epochs:
                 self._epoch(steps, tell)
                 tell(say(self.progress.history[-1]))
@@ -93,19 +97,14 @@ class Trainer:
             )
             self.progress.step += 1
             self.n_timed += 1
-            if self.n_timed == TIMED and speed and self._images_left():
-                tell(f"about {say_span(self._images_left() / speed)} left")
+            if self.n_timed == TIMED and speed and self.n_left:
+                n_images = self.n_left * min(self.recipe.batch_size, len(self.rows))
+                tell(f"about {say_span(n_images / speed)} left")
             if self.processes.first_decides(now - saved > self.save_seconds):
                 self.save()
                 saved = time.monotonic()
-        n_images = self.progress.sums["n"] - before
-        self._finish_epoch(n_images / (time.monotonic() - started))
-
-    def _images_left(self) -> int:
-        """Return how many images are still to be seen."""
-        at = self.progress
-        steps = (self.recipe.epochs - at.epoch) * self.n_steps - at.step
-        return steps * min(self.recipe.batch_size, len(self.rows))
+        n_seen = self.progress.sums["n"] - before
+        self._finish_epoch(n_seen / (time.monotonic() - started))
 
     def _batches(self) -> Iterator[Batch]:
         """Yield this process's parts of the batches of an epoch that are left."""
@@ -128,7 +127,8 @@ class Trainer:
         self.unreadable |= {row: (reason, detail) for row, reason, detail in batch.problems}
         at = self.progress
         number = at.epoch * self.n_steps + at.step
-        torch.manual_seed(step_seed(self.recipe, number, self.processes.rank))  # of dropout
+        seed = np.random.SeedSequence([self.recipe.random_state, number, self.processes.rank])
+        torch.manual_seed(int(seed.generate_state(1)[0]))  # of dropout
         n = self.processes.total(len(batch.rows))[0]
         if not n:
             return
@@ -227,11 +227,6 @@ def say(line: dict[str, Any]) -> str:
     """
     rest = [f"{name.replace('_', ' ')} {value:.4g}" for name, value in line.items()]
     return f"{rest[0]}: {', '.join(rest[1:])}"
-
-
-def step_seed(recipe: Recipe, step: int, rank: int) -> int:
-    """Return the seed of dropout, the same if a step is repeated."""
-    return int(np.random.SeedSequence([recipe.random_state, step, rank]).generate_state(1)[0])
 
 
 def _means(sums: dict[str, float]) -> dict[str, float]:
