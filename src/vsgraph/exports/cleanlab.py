@@ -13,7 +13,6 @@ from vsgraph.common.room import check_disk
 from vsgraph.errors import InputError
 from vsgraph.exports.job import Job
 from vsgraph.exports.names import write_class_names
-from vsgraph.result.correction import Correction
 from vsgraph.result.scores import TopScores
 
 NO_NEIGHBOR = 1.0
@@ -34,7 +33,10 @@ def write_cleanlab(
     do not, except that the CNN may have been trained on it.
     """
     correction = job.correction
-    probs = _scores(correction, scores)
+    check_one_of("scores", scores, ("final", "gnn", "cnn"))
+    probs: TopScores | None = getattr(correction, f"{scores}_probs")
+    if probs is None:
+        raise InputError("the correction was made without a CNN; pass scores='final' or 'gnn'")
     labels_bytes = 2 * correction.web_labels.nbytes
     needed = 4 * len(probs) * probs.n_classes + labels_bytes + 8 * correction.adjacency.nnz
     check_disk(job.exported.out, needed)
@@ -53,15 +55,6 @@ def write_cleanlab(
         )
     else:
         save_npz(job.path / "knn_graph.npz", graph)
-
-
-def _scores(correction: Correction, name: str) -> TopScores:
-    """Return the probabilities of this name."""
-    check_one_of("scores", name, ("final", "gnn", "cnn"))
-    table: TopScores | None = getattr(correction, f"{name}_probs")
-    if table is None:
-        raise InputError("the correction was made without a CNN; pass scores='final' or 'gnn'")
-    return table
 
 
 def _reordered(labels: NDArray[Any], order: list[int]) -> NDArray[Any]:

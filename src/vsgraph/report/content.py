@@ -153,7 +153,9 @@ class Gatherer:
         grouped = np.concatenate([*groups.members, groups.others])
         texts = zip(grouped.tolist(), map(words_of, self.crawl.texts(grouped)), strict=True)
         words = {row: of_image for row, of_image in texts if of_image}
-        wnid = self._wnid(tally.number, chosen)
+        wnid = chosen.wnid if chosen else None
+        if not wnid and self.crawl.wnids:
+            wnid = self.crawl.wnids[tally.number]
         finder = SenseFinder(name, wnid, list(words.values()), self.wordnet)
         for rows in groups.members:
             within = set(rows.tolist())
@@ -170,12 +172,6 @@ class Gatherer:
                 words=typical,
                 nearest=finder.nearest(inside, typical),
             )
-
-    def _wnid(self, number: int, chosen: Meaning | None) -> str | None:
-        """Return the WordNet id of a class, if it is known."""
-        if chosen and chosen.wnid:
-            return chosen.wnid
-        return self.crawl.wnids[number] if self.crawl.wnids else None
 
     def _moves(self, rows: Rows, others: Rows) -> list[Move]:
         """Return the moves of rows by the other class of each, the most frequent class first."""

@@ -12,7 +12,6 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from vsgraph.common.blocks import evenly_spread
-from vsgraph.common.checks import Floats
 from vsgraph.report.tallies import Rows
 
 MOST_IMAGES = 600
@@ -88,23 +87,15 @@ def _move_nodes(graph: csr_array) -> Rows:
         for i, part in enumerate(parts):
             old = group[i]
             total[old] -= degree[i]
-            new = _best_group(
-                i, old, graph.indices[part], graph.data[part], group, degree[i] * share * total
-            )
+            others = graph.indices[part]
+            ties = np.bincount(group[others], graph.data[part] * (others != i), n)
+            gain = np.where(ties > 0, ties - degree[i] * share * total, -np.inf)
+            gain[old] = ties[old] - degree[i] * share * total[old]
+            best = int(gain.argmax())
+            new = best if gain[best] > gain[old] + 1e-12 else int(old)  # stays at a tie
             group[i] = new
             total[new] += degree[i]
             moved |= new != old
         if not moved:
             break
     return group
-
-
-def _best_group(
-    node: int, old: int, others: Rows, weights: Floats, group: Rows, cost: Floats
-) -> int:
-    """Return the group of a node's neighbors with the highest gain; the old one at a tie."""
-    ties = np.bincount(group[others], weights * (others != node), len(group))
-    gain = np.where(ties > 0, ties - cost, -np.inf)
-    gain[old] = ties[old] - cost[old]
-    best = int(gain.argmax())
-    return best if gain[best] > gain[old] + 1e-12 else int(old)

@@ -25,11 +25,6 @@ class CrawlMap(NamedTuple):
     places: Floats  # (n, 2), whole numbers in 0..9999
     note: str  # for the reader
 
-    @property
-    def is_drawn(self) -> bool:
-        """Whether there is anything to see."""
-        return len(self.rows) > 0
-
 
 def draw_map(features: ArrayLike | None, *, n_images: int, most: int = 5000) -> CrawlMap:
     """Place at most so many images on a plane by their features, (n_images, d).

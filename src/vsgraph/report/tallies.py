@@ -40,22 +40,19 @@ class Labels:
             check_truth("labels", labels, n_rows=len(labels), n_classes=len(correction.class_names))
             for labels in (correction.web_labels, correction.final_labels)
         )  # both sparse, (n_images, n_classes)
-        self._of_web, self._of_final = self.web.tocsc(), self.final.tocsc()
         self._rejected = correction.decisions == Decision.REJECT
-
-    def tally(self, number: int) -> Tally:
-        """Count one class."""
-        before, after = (_column(table, number) for table in (self._of_web, self._of_final))
-        stays = np.isin(before, after)
-        rejected = self._rejected[before] & ~stays
-        return Tally(
-            number, before, before[stays], before[~stays & ~rejected], before[rejected],
-            after[~np.isin(after, before)],
-        )  # fmt: skip
 
     def tallies(self) -> Iterator[Tally]:
         """Count every class."""
-        return (self.tally(number) for number in range(self.web.shape[1]))
+        web, final = self.web.tocsc(), self.final.tocsc()
+        for number in range(web.shape[1]):
+            before, after = _column(web, number), _column(final, number)
+            stays = np.isin(before, after)
+            rejected = self._rejected[before] & ~stays
+            yield Tally(
+                number, before, before[stays], before[~stays & ~rejected], before[rejected],
+                after[~np.isin(after, before)],
+            )  # fmt: skip
 
 
 def first_classes(table: csr_array, rows: Rows) -> Rows:

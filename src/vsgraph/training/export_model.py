@@ -10,8 +10,6 @@ from vsgraph.encoders.runtimes.models import Model, need
 from vsgraph.encoders.sources.checkpoints import checkpoint_model
 from vsgraph.errors import InputError
 
-CLASSES = "classes.txt"
-
 
 def export_model(folder: str | Path, out: str | Path, *, overwrite: bool = False) -> Path:
     """Write a trained model as ONNX (``.onnx``) or for torch alone (``.pt2``, ``torch.export``).
@@ -57,4 +55,4 @@ def _write_torch(model: Model, path: Path, names: str) -> None:
     free = ({0: torch.export.Dim.DYNAMIC},)
     program = torch.export.export(model.build().eval(), example, dynamic_shapes=free)
     with path.open("wb") as file:
-        torch.export.save(program, file, extra_files={CLASSES: names})
+        torch.export.save(program, file, extra_files={"classes.txt": names})

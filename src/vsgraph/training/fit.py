@@ -23,7 +23,6 @@ from vsgraph.training.recipe import Recipe, Start
 from vsgraph.training.training_folder import claim_folder, held_folder
 
 FORMAT = "vsgraph-training-1"
-Tell = Callable[[str], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +65,7 @@ def train(
     save_seconds: float = 600,
     overwrite: bool = False,
     progress: bool = False,
-    tell: Tell | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Trained:
     """Train a network on the labels of a crawl; resume if the folder holds the same training.
 

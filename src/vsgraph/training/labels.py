@@ -1,7 +1,7 @@
 """What a network is trained on: web labels, or those of a correction."""
 
 import hashlib
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,7 @@ from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.result.correction import Correction
 
-Kind = Literal["final", "gnn", "cnn", "web", "decided"]
-KINDS: tuple[str, ...] = get_args(Kind)
+KINDS = ("final", "gnn", "cnn", "web", "decided")
 
 
 class Labels(NamedTuple):

@@ -30,11 +30,6 @@ class Start:
         Side of the pictures in pixels; by default the network's own.
     pretrained : bool
         Start from published weights, or from random ones.
-
-    Examples
-    --------
-    >>> Start("resnet50", pretrained=False)
-    Start(network='resnet50', size=None, pretrained=False)
     """
 
     network: str = "lite0"
