@@ -279,7 +279,7 @@ def test_a_trained_network_gives_features_and_p_c_of_a_run(tmp_path, model_cache
                 "--meanings", tmp_path / "crawl" / "meanings.csv", "--no-report")  # fmt: skip
     assert "probe" not in said
     made = Run.open(tmp_path / "run")
-    probs = np.load(tmp_path / "run" / "pictures" / "probs.npy")
+    probs = np.load(made.outputs["pictures"] / "probs.npy")
     assert probs.shape == (len(made.crawl), len(made.crawl.class_names))
     np.testing.assert_allclose(np.asarray(made.correction.cnn_probs), probs, atol=1e-3)
     np.testing.assert_array_equal(np.asarray(made.arrays()["cnn_probs"]), probs)
