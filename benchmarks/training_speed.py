@@ -29,7 +29,7 @@ def our_loader(paths: list[Path], size: int) -> Callable[[], Iterator[Any]]:
     crawl = crawl_of(paths)
 
     def crop(row: int) -> RandomCrop:
-        return RandomCrop.draw(size, size, smallest=0.08, flip=True, seed=(0, 0, row))
+        return RandomCrop.draw(size, size, smallest=0.08, seed=(0, 0, row))
 
     def run() -> Iterator[Any]:
         with quiet_decoders():

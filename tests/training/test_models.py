@@ -148,7 +148,7 @@ def test_co_teaching_learns_less_of_wrong_labels(tmp_path):
     loss = {}
     for name, rate in (("plain", None), ("co", 0.35)):
         recipe = Recipe(epochs=12, batch_size=30, learning_rate=0.05, forget_rate=rate,
-                        forget_epochs=4, reweight=False)  # fmt: skip
+                        forget_epochs=4)  # fmt: skip
         made = train(crawl, tmp_path / name, labels=labels, start=Start(network), recipe=recipe,
                      validation=crawl)  # fmt: skip
         loss[name] = made.history[-1]
@@ -279,7 +279,7 @@ def test_a_trained_network_gives_features_and_p_c_of_a_run(tmp_path, model_cache
                 "--meanings", tmp_path / "crawl" / "meanings.csv", "--no-report")  # fmt: skip
     assert "probe" not in said
     made = Run.open(tmp_path / "run")
-    probs = np.load(tmp_path / "run" / "pictures" / "probs.npy")
+    probs = np.load(made.outputs["pictures"] / "probs.npy")
     assert probs.shape == (len(made.crawl), len(made.crawl.class_names))
     np.testing.assert_allclose(np.asarray(made.correction.cnn_probs), probs, atol=1e-3)
     np.testing.assert_array_equal(np.asarray(made.arrays()["cnn_probs"]), probs)

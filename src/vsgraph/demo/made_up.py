@@ -1,14 +1,14 @@
-"""A small made-up crawl: words with several meanings, titles like the web's, known truth.
+"""A small made-up crawl: words with several meanings, titles as on the web, known truth.
 
-It runs in seconds and can be looked at. Its pictures are drawn by :mod:`vsgraph.demo.drawings`; its
-vectors are plain pixel and word counts, so that nothing needs a model.
+Its pictures are drawn by :mod:`vsgraph.demo.drawings`. Its vectors are plain pixel and word counts,
+which need no model.
 """
 
 import csv
-import dataclasses
 import json
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,37 +18,15 @@ from vsgraph.demo import drawings
 from vsgraph.demo.drawings import Artist
 
 
-@dataclasses.dataclass(frozen=True)
-class Meaning:
-    """One meaning of a word: what it looks like, the words around it, the class it belongs to."""
+class MadeUpCrawl(NamedTuple):
+    """Pictures, titles, labels and truth of a made-up crawl."""
 
-    artist: Artist
-    words: str
-    class_name: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class MadeUpCrawl:
-    """Pictures, titles, labels and truth of a made-up crawl.
-
-    Attributes
-    ----------
-    pictures : uint8 array of shape (n_images, 64, 64, 3)
-        What was found.
-    titles : list of str
-        The text beside each; some empty, some of another picture.
-    web_labels, truth : int array of shape (n_images,)
-        The query that found each, and the class it really shows; -1 if none of them.
-    class_names, descriptions : tuple of str
-        The classes and what each means.
-    """
-
-    pictures: NDArray[np.uint8]
-    titles: list[str]
-    web_labels: NDArray[np.intp]
-    truth: NDArray[np.intp]
+    pictures: NDArray[np.uint8]  # (n_images, 64, 64, 3)
+    titles: list[str]  # one per image; some are empty, some belong to another picture
+    web_labels: NDArray[np.intp]  # (n_images,), the class whose query found the image
+    truth: NDArray[np.intp]  # (n_images,), the class that it shows; -1 if it shows none
     class_names: tuple[str, ...]
-    descriptions: tuple[str, ...]
+    descriptions: tuple[str, ...]  # one per class
 
 
 DESCRIPTIONS = {
@@ -61,53 +39,36 @@ DESCRIPTIONS = {
     "crane": "crane: a large wading bird with long legs and a long neck, lives in a marsh",
 }
 
-CLUB = Meaning(drawings.baseball_bat, "baseball club hit ball batter", "baseball bat")
-
-QUERIES: dict[str, tuple[str, list[tuple[float, Meaning]]]] = {
-    "drumstick": (
-        "drumstick",
-        [
-            (0.4, Meaning(drawings.drum_sticks, "drum percussion wooden music band", "drumstick")),
-            (0.6, Meaning(drawings.chicken_leg, "chicken roast dinner recipe crispy sauce")),
-        ],
-    ),
-    "computer mouse": (
-        "mouse",
-        [
-            (0.55, Meaning(drawings.computer_mouse, "wheel button cursor usb", "computer mouse")),
-            (0.45, Meaning(drawings.field_mouse, "animal rodent tail cheese wild fur")),
-        ],
-    ),
-    "bat": (
-        "bat",
-        [
-            (0.45, Meaning(drawings.flying_bat, "flying wings mammal cave night", "bat")),
-            (0.55, CLUB),
-        ],
-    ),
-    "baseball bat": ("baseball bat", [(1.0, CLUB)]),
-    "orange": (
-        "orange",
-        [
-            (0.6, Meaning(drawings.orange_fruit, "fruit citrus juicy peel fresh", "orange")),
-            (0.4, Meaning(drawings.orange_wall, "wall paint house color bright")),
-        ],
-    ),
-    "palm": (
-        "palm",
-        [
-            (0.7, Meaning(drawings.palm_tree, "tree tropical beach leaves trunk", "palm")),
-            (0.3, Meaning(drawings.palm_of_hand, "hand fingers lines reading skin")),
-        ],
-    ),
-    "crane": (
-        "crane",
-        [
-            (0.5, Meaning(drawings.crane_bird, "bird wading marsh legs neck", "crane")),
-            (0.5, Meaning(drawings.crane_machine, "construction site tower lift steel")),
-        ],
-    ),
-}
+CLUB = (drawings.baseball_bat, "baseball club hit ball batter", "baseball bat")
+# The word searched for in each class and what it finds: a share, what is drawn, the words beside
+# it, and the class that it shows, if any.
+QUERIES: dict[str, tuple[str, list[tuple[float, Artist, str, str | None]]]] = {
+    "drumstick": ("drumstick", [
+        (0.4, drawings.drum_sticks, "drum percussion wooden music band", "drumstick"),
+        (0.6, drawings.chicken_leg, "chicken roast dinner recipe crispy sauce", None),
+    ]),
+    "computer mouse": ("mouse", [
+        (0.55, drawings.computer_mouse, "wheel button cursor usb", "computer mouse"),
+        (0.45, drawings.field_mouse, "animal rodent tail cheese wild fur", None),
+    ]),
+    "bat": ("bat", [
+        (0.45, drawings.flying_bat, "flying wings mammal cave night", "bat"),
+        (0.55, *CLUB),
+    ]),
+    "baseball bat": ("baseball bat", [(1.0, *CLUB)]),
+    "orange": ("orange", [
+        (0.6, drawings.orange_fruit, "fruit citrus juicy peel fresh", "orange"),
+        (0.4, drawings.orange_wall, "wall paint house color bright", None),
+    ]),
+    "palm": ("palm", [
+        (0.7, drawings.palm_tree, "tree tropical beach leaves trunk", "palm"),
+        (0.3, drawings.palm_of_hand, "hand fingers lines reading skin", None),
+    ]),
+    "crane": ("crane", [
+        (0.5, drawings.crane_bird, "bird wading marsh legs neck", "crane"),
+        (0.5, drawings.crane_machine, "construction site tower lift steel", None),
+    ]),
+}  # fmt: skip
 FILLER = ("photo", "best", "new", "free", "day", "image", "hd", "2019", "my", "buy", "vintage")
 
 
@@ -121,14 +82,14 @@ def make_crawl(
     per_class : int
         Pictures that each query finds.
     missing, swapped : float
-        Share of titles that are lost, and that belong to another picture.
+        Shares of titles that are lost, and that belong to another picture.
     random_state : int
-        Same number, same crawl.
+        The seed.
 
     Returns
     -------
     crawl : MadeUpCrawl
-        Shuffled.
+        Its images in random order.
 
     Examples
     --------
@@ -141,17 +102,13 @@ def make_crawl(
     pictures, titles, web_labels, truth = [], [], [], []
     for web_label, name in enumerate(names):
         query, meanings = QUERIES[name]
-        shares = [share for share, _ in meanings]
-        for choice in random.choice(len(meanings), per_class, p=shares):
-            meaning = meanings[choice][1]
-            pictures.append(drawings.draw_picture(meaning.artist, random))
-            words = [
-                *random.choice(meaning.words.split(), 3, replace=False),
-                *random.choice(FILLER, 2),
-            ]
+        for choice in random.choice(len(meanings), per_class, p=[m[0] for m in meanings]):
+            _, artist, near, shown = meanings[choice]
+            pictures.append(drawings.draw_picture(artist, random))
+            words = [*random.choice(near.split(), 3, replace=False), *random.choice(FILLER, 2)]
             titles.append(" ".join([query, *random.permutation(words)]))
             web_labels.append(web_label)
-            truth.append(names.index(meaning.class_name) if meaning.class_name else -1)
+            truth.append(names.index(shown) if shown else -1)
     order = random.permutation(len(titles))
     titles = _spoil([titles[i] for i in order], missing, swapped, random)
     return MadeUpCrawl(
@@ -161,19 +118,9 @@ def make_crawl(
 
 
 def write_crawl(crawl: MadeUpCrawl, folder: Path) -> Path:
-    """Write a crawl as people have it: JPEG files and a table of paths, queries and titles.
+    """Write JPEG files and a table of paths, queries, titles and truth; return the table's path.
 
-    Parameters
-    ----------
-    crawl : MadeUpCrawl
-        What was drawn.
-    folder : Path
-        Where to; ``meanings.csv`` beside the table says what the classes mean.
-
-    Returns
-    -------
-    table : Path
-        The table, with the truth, which only a judge may read.
+    ``meanings.csv`` beside the table describes the classes.
     """
     from PIL import Image
 
@@ -200,7 +147,7 @@ def write_crawl(crawl: MadeUpCrawl, folder: Path) -> Path:
 def _spoil(
     titles: list[str], missing: float, swapped: float, random: np.random.Generator
 ) -> list[str]:
-    """Lose some titles and exchange some others among each other."""
+    """Remove some titles and give some others to the wrong pictures."""
     order = random.permutation(len(titles))
     n_missing, n_swapped = round(missing * len(titles)), round(swapped * len(titles))
     lost, moved = order[:n_missing], order[n_missing : n_missing + n_swapped]
@@ -213,7 +160,7 @@ def _spoil(
 
 
 def picture_features(pictures: NDArray[np.uint8]) -> Floats:
-    """Turn pictures into vectors of colors and edge directions on a coarse grid.
+    """Return vectors of colors and edge directions on a coarse grid, (n_images, 320).
 
     >>> picture_features(np.zeros((2, 64, 64, 3), np.uint8)).shape
     (2, 320)
@@ -229,7 +176,7 @@ def picture_features(pictures: NDArray[np.uint8]) -> Floats:
 
 
 def text_vectors(texts: list[str], descriptions: tuple[str, ...]) -> tuple[Floats, Floats]:
-    """Count words, rare ones more; a text without words is a row of zeros.
+    """Return word counts, rare words weighted up; a text without words is a row of zeros.
 
     >>> texts, meanings = text_vectors(["red fruit", ""], ("a round fruit",))
     >>> texts.any(axis=1).tolist(), meanings.shape[1] == texts.shape[1]

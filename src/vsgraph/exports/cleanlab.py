@@ -1,7 +1,5 @@
 """Arrays for cleanlab: labels, probabilities, the graph of neighbors."""
 
-import shutil
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -11,13 +9,12 @@ from scipy.sparse import csr_array, csr_matrix, save_npz
 
 from vsgraph.common.blocks import row_blocks
 from vsgraph.common.checks import check_one_of
+from vsgraph.common.room import check_disk
 from vsgraph.errors import InputError
 from vsgraph.exports.job import Job
 from vsgraph.exports.names import write_class_names
-from vsgraph.result.correction import Correction
 from vsgraph.result.scores import TopScores
 
-GB = 10**9
 NO_NEIGHBOR = 1.0
 
 
@@ -32,22 +29,17 @@ def write_cleanlab(
     ``labels.npy`` holds the web labels and ``final_labels.npy`` the corrected ones (-1 if
     rejected), as boolean tables if images have several; ``pred_probs.npy`` is dense;
     ``knn_graph.npz`` holds cosine distances. Classes are numbered in the order of their names, as
-    in ``class_names.txt``.
-
-    Parameters
-    ----------
-    job : Job
-        What to write: all images.
-    scores : {'final', 'gnn', 'cnn'}
-        Which probabilities. The final ones depend on the web label of the image itself. The others
-        do not, except that the CNN may have been trained on it.
-    n_neighbors : int, optional
-        Neighbors of each image; by default the smallest number that any image with neighbors has.
-        An image with fewer gets others, spread over the crawl, at distance 1: nothing in common.
+    in ``class_names.txt``. The final scores depend on the web label of the image itself; the others
+    do not, except that the CNN may have been trained on it.
     """
     correction = job.correction
-    probs = _scores(correction, scores)
-    _check_room(job.path, correction)
+    check_one_of("scores", scores, ("final", "gnn", "cnn"))
+    probs: TopScores | None = getattr(correction, f"{scores}_probs")
+    if probs is None:
+        raise InputError("the correction was made without a CNN; pass scores='final' or 'gnn'")
+    labels_bytes = 2 * correction.web_labels.nbytes
+    needed = 4 * len(probs) * probs.n_classes + labels_bytes + 8 * correction.adjacency.nnz
+    check_disk(job.exported.out, needed)
     graph = neighbor_distances(correction.adjacency, n_neighbors=n_neighbors)
     order = sorted(range(len(job.class_names)), key=job.class_names.__getitem__)
     write_class_names(job.path / "class_names.txt", [job.class_names[c] for c in order])
@@ -56,34 +48,13 @@ def write_cleanlab(
     dense = open_memmap(job.path / "pred_probs.npy", mode="w+", dtype=np.float32, shape=probs.shape)
     for rows in job.blocks():
         dense[rows] = _shares(probs[rows], several=job.several)[:, order]
-        job.n_images += len(rows)
     dense.flush()
     if graph is None:
-        job.problems.add("no neighbors", "the graph has no edge, so there is no knn_graph.npz")
+        job.exported.problems.add(
+            "no neighbors", "the graph has no edge, so there is no knn_graph.npz"
+        )
     else:
         save_npz(job.path / "knn_graph.npz", graph)
-
-
-def _check_room(folder: Path, correction: Correction) -> None:
-    """Refuse more than the disk holds, before it is written."""
-    n_images, n_classes = correction.final_probs.shape
-    labels = 2 * correction.web_labels.nbytes
-    needed = 4 * n_images * n_classes + labels + 8 * correction.adjacency.nnz
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise InputError(
-            f"cleanlab needs {needed / GB:.1f} GB of disk, but {free / GB:.1f} GB are free; "
-            "make room, or use soft, which keeps only the highest scores"
-        )
-
-
-def _scores(correction: Correction, name: str) -> TopScores:
-    """Return the probabilities asked for."""
-    check_one_of("scores", name, ("final", "gnn", "cnn"))
-    table: TopScores | None = getattr(correction, f"{name}_probs")
-    if table is None:
-        raise InputError("the correction was made without a CNN; pass scores='final' or 'gnn'")
-    return table
 
 
 def _reordered(labels: NDArray[Any], order: list[int]) -> NDArray[Any]:
@@ -105,20 +76,10 @@ def _shares(block: NDArray[np.float32], *, several: bool) -> NDArray[np.float32]
 def neighbor_distances(adjacency: csr_array, *, n_neighbors: int | None = None) -> Any:  # noqa: ANN401
     """Return the strongest edges of each image as cosine distances, nearest first.
 
-    Parameters
-    ----------
-    adjacency : csr_array of shape (n_images, n_images)
-        The visual graph, entries cosines.
-    n_neighbors : int, optional
-        As in :func:`write_cleanlab`.
+    The csr_matrix, (n_images, n_images), has the same number of entries in every row, zeros
+    included: by default the smallest number that any image with neighbors has. An image with fewer
+    gets others, spread over the crawl, at distance 1: nothing in common. None if there is no edge.
 
-    Returns
-    -------
-    graph : csr_matrix of shape (n_images, n_images) or None
-        The same number of entries in every row, zeros included; None if there is no edge.
-
-    Examples
-    --------
     >>> graph = neighbor_distances(csr_array([[0, 0.75, 0.5], [0.75, 0, 0], [0.5, 0, 0]]))
     >>> graph.data.tolist(), graph.indices.tolist()
     ([0.25, 0.25, 0.5], [1, 0, 0])

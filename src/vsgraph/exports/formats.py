@@ -5,27 +5,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from vsgraph.common.checks import check_one_of
+import numpy as np
+
+from vsgraph.common.checks import check_one_of, check_truth, name_rows
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
+from vsgraph.exports import tables
 from vsgraph.exports.cleanlab import write_cleanlab
-from vsgraph.exports.coco import is_our_coco, write_coco
-from vsgraph.exports.folders import write_imagefolder
-from vsgraph.exports.hugging_face import write_hf
-from vsgraph.exports.imglist import write_imglist
-from vsgraph.exports.job import Job, select_rows
-from vsgraph.exports.match import refuse_other_crawl
-from vsgraph.exports.review_tools import write_fiftyone, write_labelstudio
+from vsgraph.exports.folders import write_hf, write_imagefolder
+from vsgraph.exports.job import Job
+from vsgraph.exports.json_formats import is_our_coco, write_coco, write_fiftyone, write_labelstudio
 from vsgraph.exports.shards import write_webdataset
-from vsgraph.exports.tables import (
-    is_our_csv,
-    is_our_parquet,
-    write_csv,
-    write_parquet,
-    write_soft,
-)
 from vsgraph.exports.targets import Exported, export_file, export_folder, write_record
 from vsgraph.result.correction import Correction
+from vsgraph.result.parts import Decision
+
+ADVICE = "pass the crawl that the correction was made from"
 
 
 class Format(NamedTuple):
@@ -34,13 +29,13 @@ class Format(NamedTuple):
     write: Callable[..., None]  # takes a Job and the format's own options
     rejected: Literal["if asked", "always", "never"] = "if asked"  # whether it holds these images
     several: bool = True  # whether it holds several labels per image
-    is_ours: Callable[[Path], bool] | None = None  # knows our own files; None if it is a folder
+    is_ours: Callable[[Path], bool] | None = None  # recognizes our files; None for a folder
 
 
 FORMATS = {
-    "csv": Format(write_csv, rejected="always", is_ours=is_our_csv),
-    "parquet": Format(write_parquet, rejected="always", is_ours=is_our_parquet),
-    "soft": Format(write_soft, rejected="always"),
+    "csv": Format(tables.write_csv, rejected="always", is_ours=tables.is_our_csv),
+    "parquet": Format(tables.write_parquet, rejected="always", is_ours=tables.is_our_parquet),
+    "soft": Format(tables.write_soft, rejected="always"),
     "imagefolder": Format(write_imagefolder, several=False),
     "hf": Format(write_hf),
     "webdataset": Format(write_webdataset),
@@ -48,7 +43,7 @@ FORMATS = {
     "fiftyone": Format(write_fiftyone),
     "labelstudio": Format(write_labelstudio, rejected="always"),
     "cleanlab": Format(write_cleanlab, rejected="always"),
-    "imglist": Format(write_imglist, rejected="never", several=False),
+    "imglist": Format(tables.write_imglist, rejected="never", several=False),
 }
 
 
@@ -70,8 +65,8 @@ def export(
     crawl : Crawl
         The images that were corrected, n_images of them.
     correction : Correction
-        Made from this crawl: labels of shape (n_images,), or (n_images, n_classes) where an image
-        may have several.
+        Made from this crawl: labels of shape (n_images,), or (n_images, n_classes) if images have
+        several.
     out : path
         A file for csv, parquet and coco, otherwise a folder. It appears only once it is complete.
     to : str
@@ -113,15 +108,16 @@ def export(
     if crawl.has_several_labels and not chosen.several:
         others = ", ".join(name for name, other in FORMATS.items() if other.several)
         raise InputError(f"{to} holds one label per image; these hold several: {others}")
-    rows = select_rows(correction, rejected=rejected or chosen.rejected == "always")
+    rows = np.arange(len(correction))
+    if not rejected and chosen.rejected != "always":
+        rows = np.flatnonzero(correction.decisions != Decision.REJECT)
+    exported = Exported(out, to, len(rows))
     if chosen.is_ours is None:
         target = export_folder(out, crawl.root, overwrite=overwrite)
     else:
         target = export_file(out, overwrite=overwrite, is_ours=chosen.is_ours)
     with target as path:
-        job = Job(crawl, correction, to, path, rows, progress)
-        chosen.write(job, **options)
-        exported = Exported(out, to, job.n_images, job.problems)
+        chosen.write(Job(crawl, correction, exported, path, rows, progress), **options)
         if path.is_dir():
             write_record(exported, path)
     return exported
@@ -136,3 +132,24 @@ def _check_options(to: str, options: dict[str, Any], *, rejected: bool) -> None:
         raise InputError(f"{to} has no option {unknown[0]}; {hint}")
     if rejected and FORMATS[to].rejected == "never":
         raise InputError(f"{to} cannot hold rejected images: they have no class number")
+
+
+def refuse_other_crawl(crawl: Crawl, correction: Correction) -> None:
+    """Refuse a correction of another crawl: its size, classes and web labels must be the same."""
+    if len(crawl) != len(correction):
+        raise InputError(
+            f"the crawl has {len(crawl)} images and the correction {len(correction)}; {ADVICE}"
+        )
+    numbers = tuple(map(str, range(len(crawl.class_names))))  # of a correction without names
+    if correction.class_names not in {crawl.class_names, numbers}:
+        raise InputError(f"the classes of the crawl and of the correction differ; {ADVICE}")
+    if crawl.has_several_labels != (correction.web_labels.ndim == 2):
+        raise InputError(f"only one of crawl and correction has several labels per image; {ADVICE}")
+    corrected = check_truth(
+        "web_labels", correction.web_labels, n_rows=len(crawl), n_classes=len(numbers)
+    )
+    differs = np.asarray((crawl.labels_matrix() != corrected).sum(axis=1)) > 0
+    if differs.any():
+        raise InputError(
+            f"the web labels of crawl and correction differ in {name_rows(differs)}; {ADVICE}"
+        )

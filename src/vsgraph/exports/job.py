@@ -1,19 +1,18 @@
 """One export: which images it writes, and what it says of each."""
 
 import dataclasses
-import functools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from vsgraph.common.blocks import row_blocks
+from vsgraph.common.progress import bar
 from vsgraph.crawls.crawl import Crawl
-from vsgraph.crawls.problems import Problems
+from vsgraph.exports.targets import Exported
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Decision, Rule
 
@@ -21,8 +20,7 @@ BLOCK_ROWS = 4096
 DIGITS = 6  # of a confidence
 
 
-@dataclasses.dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One image of an export."""
 
     row: int  # in the crawl
@@ -32,21 +30,16 @@ class Entry:
     text: dict[str, str]  # by field; '' if it has none
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Job:
-    """What a writer is given: the images to write, what is known of each, and where to write.
-
-    A writer counts what it leaves out in `problems`, and what it writes in `n_images`.
-    """
+    """What a writer is given: the images to write, what is known of each, and where to write."""
 
     crawl: Crawl
     correction: Correction  # of the same images, row by row
-    to: str  # the name of the format
+    exported: Exported  # what is reported to the user
     path: Path  # the unfinished file or folder; it is renamed when the writer returns
-    rows: NDArray[np.intp]  # (n_selected,), in order; see select_rows
+    rows: NDArray[np.intp]  # (n_selected,), in order
     progress: bool = False  # whether to show a bar
-    problems: Problems = dataclasses.field(default_factory=Problems)
-    n_images: int = 0
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -58,23 +51,18 @@ class Job:
         """Whether an image may have several labels."""
         return self.crawl.has_several_labels
 
-    @functools.cached_property
-    def is_anchor(self) -> NDArray[np.bool_]:
-        """Whether each image of the crawl is an anchor."""
-        anchors = np.zeros(len(self.crawl), bool)
-        anchors[self.correction.anchors.rows] = True
-        return anchors
+    def leave_out(self, row: int, reason: str, detail: str = "") -> None:
+        """Count an image that cannot be written."""
+        self.exported.n_images -= 1
+        self.exported.problems.add(reason, f"row {row}", detail)
 
     def blocks(self, *, most: int = BLOCK_ROWS) -> Iterator[NDArray[np.intp]]:
         """Yield the rows to write, a block at a time, with a bar on a terminal."""
-        hidden = None if self.progress else True
-        with tqdm(
-            total=len(self.rows), desc=self.to, disable=hidden, leave=False, unit=" images"
-        ) as bar:
-            for block in row_blocks(len(self.rows), row_bytes=len(self.class_names), most=most):
-                rows = self.rows[block]
-                yield rows
-                bar.update(len(rows))
+        blocks = row_blocks(len(self.rows), row_bytes=len(self.class_names), most=most)
+        with bar(len(self.rows), self.exported.to, " images", progress=self.progress) as images:
+            for block in blocks:
+                yield self.rows[block]
+                images.update(block.stop - block.start)
 
     def table(self, rows: NDArray[np.intp]) -> pa.Table:
         """Return rows of the corrected table; the final label of a rejected image is null or []."""
@@ -86,7 +74,7 @@ class Job:
             "decision": _words([d.name.lower() for d in Decision], correction.decisions[rows]),
             "confidence": pa.array(correction.confidence[rows].astype(np.float64).round(DIGITS)),
             "why": _words([rule.sentence for rule in Rule], correction.rules[rows]),
-            "anchor": pa.array(self.is_anchor[rows]),
+            "anchor": pa.array(np.isin(rows, correction.anchors.rows)),
         }
         if "source" in self.crawl.table.column_names:
             columns["source"] = self.column("source", rows)
@@ -128,13 +116,6 @@ class Job:
         ]
 
 
-def select_rows(correction: Correction, *, rejected: bool) -> NDArray[np.intp]:
-    """Return the rows of the images to export, in order."""
-    if rejected:
-        return np.arange(len(correction))
-    return np.flatnonzero(correction.decisions != Decision.REJECT)
-
-
 def _words(words: list[str], codes: NDArray[Any]) -> pa.Array:
     """Return a word for each code."""
     return pa.array(words).take(pa.array(codes.astype(np.int64)))
@@ -147,5 +128,5 @@ def _class_numbers(labels: Any) -> list[int]:  # noqa: ANN401
     [[3], [], [0, 2]]
     """
     if np.ndim(labels):
-        return [int(c) for c in np.flatnonzero(labels)]
+        return np.flatnonzero(labels).tolist()
     return [int(labels)] if labels >= 0 else []

@@ -6,9 +6,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
-import numpy as np
-from numpy.typing import NDArray
-
 LONGEST = 100
 MARK = "~"
 SUFFIXES = frozenset(
@@ -19,9 +16,9 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])\s*(\.|$
 
 
 def safe_name(name: str, *, empty: str) -> str:
-    """Return a name without characters or words that an operating system forbids or interprets.
+    """Return a name without anything that an operating system forbids or interprets.
 
-    It contains no ``~``, so a name with a ``~`` and a number appended is always new.
+    It contains no ``~``, so the name with ``~`` and a number appended is always new.
 
     >>> safe_name("../../etc", empty="class"), safe_name("a/b", empty="class")
     ('_._.._etc', 'a_b')
@@ -39,7 +36,7 @@ def safe_name(name: str, *, empty: str) -> str:
 
 
 def folder_names(names: Sequence[str], *, taken: Iterable[str] = ()) -> list[str]:
-    """Return one folder name per class; all differ even where case is ignored.
+    """Return one folder name per class; all differ even if case is ignored.
 
     >>> folder_names(["Crane", "crane", "crane/bird"])
     ['Crane', 'crane~2', 'crane_bird']
@@ -58,7 +55,7 @@ def folder_names(names: Sequence[str], *, taken: Iterable[str] = ()) -> list[str
 
 
 def split_name(image: str) -> tuple[str, str]:
-    r"""Return the stem and the suffix of an image's file; '' if it is not a picture's suffix.
+    r"""Return the stem and the suffix of an image's file; the suffix is '' if it is no picture's.
 
     >>> split_name("../birds/Crane.1.JPG"), split_name(r"actor\0001_212.jpg")
     (('Crane.1', '.jpg'), ('0001_212', '.jpg'))
@@ -73,24 +70,13 @@ def split_name(image: str) -> tuple[str, str]:
 
 
 def name_key(folder: int, image: str) -> int:
-    """Return a number that is equal for two files of a folder if their names would clash.
+    """Return a hash that is equal for two files of a folder if their names would clash.
 
     >>> name_key(0, "a/X.jpg") == name_key(0, "b/x.JPG"), name_key(0, "x") == name_key(1, "x")
     (True, False)
     """
     name = f"{folder}/{_fold(''.join(split_name(image)))}"
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
-
-
-def repeated(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which keys equal an earlier one.
-
-    >>> repeated(np.array([5, 7, 5], np.uint64)).tolist()
-    [False, False, True]
-    """
-    again = np.ones(len(keys), bool)
-    again[np.unique(keys, return_index=True)[1]] = False
-    return again
 
 
 def file_name(image: str, suffix: str, row: int, *, clashes: bool) -> str:

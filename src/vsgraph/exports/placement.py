@@ -1,12 +1,11 @@
-"""Pictures to export: their headers are read, then the files are linked or copied."""
+"""Pictures to export: headers are read, then files are linked or copied."""
 
-import dataclasses
 import os
 import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple, get_args
 
 from vsgraph.common.checks import check_one_of
 from vsgraph.crawls.crawl import Crawl
@@ -16,11 +15,9 @@ from vsgraph.exports.names import split_name
 from vsgraph.pictures.opener import PictureError, quiet_pillow, read_header
 
 Mode = Literal["link", "hardlink", "copy"]
-MODES = ("link", "hardlink", "copy")
 
 
-@dataclasses.dataclass(frozen=True)
-class Picture:
+class Picture(NamedTuple):
     """A picture whose header could be read."""
 
     entry: Entry
@@ -37,7 +34,12 @@ class Picture:
             target.write_bytes(self.data)
             return
         try:
-            _put(self.path, target, mode)
+            if mode == "link":
+                target.symlink_to(self.path.absolute())
+            elif mode == "hardlink":
+                os.link(self.path.resolve(), target)
+            else:
+                shutil.copyfile(self.path, target)
         except OSError as error:
             raise InputError(
                 f"{self.path} cannot be placed at {target} as a {mode} ({error.strerror}); "
@@ -45,19 +47,9 @@ class Picture:
             ) from error
 
 
-def _put(path: Path, target: Path, mode: Mode) -> None:
-    """Link or copy a file."""
-    if mode == "link":
-        target.symlink_to(path.absolute())
-    elif mode == "hardlink":
-        os.link(path.resolve(), target)
-    else:
-        shutil.copyfile(path, target)
-
-
 def check_mode(crawl: Crawl, mode: Mode) -> None:
     """Refuse an unknown mode; warn that pictures in shards can only be copied."""
-    check_one_of("mode", mode, MODES)
+    check_one_of("mode", mode, get_args(Mode))
     if crawl.has_shards and mode != "copy":
         warnings.warn(
             "the pictures are in tar shards, so they are copied, not linked",
@@ -67,9 +59,9 @@ def check_mode(crawl: Crawl, mode: Mode) -> None:
 
 
 def pictures(job: Job, *, with_bytes: bool = False) -> Iterator[Picture]:
-    """Yield the pictures of a job whose header can be read, one at a time; count the others.
+    """Yield the pictures of a job whose header can be read; count the others.
 
-    With `with_bytes` the files' bytes are read, too; those in shards always are.
+    With `with_bytes`, pictures have their bytes; those in shards always have.
     """
     crawl = job.crawl
     reads = with_bytes or crawl.has_shards
@@ -81,8 +73,7 @@ def pictures(job: Job, *, with_bytes: bool = False) -> Iterator[Picture]:
                 with quiet_pillow():
                     header = read_header(data if reads or path is None else path)
             except PictureError as error:
-                job.problems.add(error.reason, f"row {entry.row}", entry.image)
+                job.leave_out(entry.row, error.reason, entry.image)
                 continue
             suffix = split_name(entry.image)[1] or header.suffix
-            job.n_images += 1
             yield Picture(entry, suffix, header.width, header.height, path, data)

@@ -1,4 +1,4 @@
-"""Tables of the corrected labels: CSV, Parquet, soft labels."""
+"""Tables and lists of the corrected labels: CSV, Parquet, soft labels, a list for scripts."""
 
 from pathlib import Path
 
@@ -7,10 +7,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
 
+from vsgraph.common.blocks import row_blocks
 from vsgraph.errors import InputError
 from vsgraph.exports.job import Job
 from vsgraph.exports.names import write_class_names
+from vsgraph.result.correction import Correction
 
 JOINT = "|"
 MADE_BY = {b"vsgraph": b"export"}
@@ -32,7 +36,6 @@ def write_csv(job: Job) -> None:
     with pyarrow.csv.CSVWriter(job.path, _joined(job.empty_table()).schema) as writer:
         for rows in job.blocks():
             writer.write_table(_joined(job.table(rows)))
-            job.n_images += len(rows)
 
 
 def _joined(table: pa.Table) -> pa.Table:
@@ -55,7 +58,6 @@ def write_parquet(job: Job) -> None:
     with pq.ParquetWriter(job.path, schema) as writer:
         for rows in job.blocks(most=2**16):
             writer.write_table(job.table(rows).replace_schema_metadata(MADE_BY))
-            job.n_images += len(rows)
 
 
 def is_our_parquet(path: Path) -> bool:
@@ -88,5 +90,35 @@ def write_soft(job: Job) -> None:
                 pa.array(soft.rest[rows]),
             ]
             writer.write_table(pa.table(columns, schema=_SOFT_SCHEMA))
-            job.n_images += len(rows)
     write_class_names(job.path / "class_names.txt", job.class_names)
+
+
+def write_imglist(job: Job, *, soft: bool = False) -> None:
+    """Write ``imglist.txt`` with lines ``path number``, and ``class_names.txt``.
+
+    The number follows the last space of a line. A path with a line break is left out and counted.
+    With `soft`, also write ``soft_labels.npy``, float32 of shape (n_lines, n_classes).
+    """
+    listed: list[int] = []
+    with (job.path / "imglist.txt").open("w", encoding="utf-8", newline="\n") as file:
+        for rows in job.blocks():
+            images = job.column("image", rows).to_pylist()
+            labels = job.correction.final_labels[rows]
+            for row, image, label in zip(rows.tolist(), images, labels, strict=True):
+                if "\n" in image or "\r" in image:
+                    job.leave_out(row, "path with a line break")
+                    continue
+                file.write(f"{image} {label}\n")
+                listed.append(row)
+    write_class_names(job.path / "class_names.txt", job.class_names)
+    if soft:
+        _write_soft_array(job.path / "soft_labels.npy", job.correction, np.array(listed, np.intp))
+
+
+def _write_soft_array(path: Path, correction: Correction, rows: NDArray[np.intp]) -> None:
+    """Write the soft labels of some rows as a dense array."""
+    soft = correction.soft_labels()
+    dense = open_memmap(path, mode="w+", dtype=np.float32, shape=(len(rows), soft.n_classes))
+    for block in row_blocks(len(rows), row_bytes=4 * soft.n_classes):
+        dense[block] = soft[rows[block]]
+    dense.flush()

@@ -1,15 +1,13 @@
-"""Where an export goes: it appears whole or not at all, and replaces only earlier exports."""
+"""The file or folder of an export: it appears complete, and replaces only earlier exports."""
 
 import contextlib
 import dataclasses
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vsgraph.common.files import EXPORT, RECORD, new_folder, refuse_taken
+from vsgraph.common.files import EXPORT, RECORD, new_folder, whole_file
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
 
@@ -37,19 +35,17 @@ class Exported:
 
     out: Path
     to: str
-    n_images: int = 0
+    n_images: int
     problems: Problems = dataclasses.field(default_factory=Problems)
 
     def __str__(self) -> str:
-        return "\n".join(
-            [f"{self.n_images} images as {self.to} in {self.out}", *self.problems.lines()]
-        )
+        line = f"{self.n_images} images as {self.to} in {self.out}"
+        return "\n".join([line, *self.problems.lines()])
 
 
 @contextmanager
 def export_folder(out: Path, crawl_root: Path, *, overwrite: bool) -> Iterator[Path]:
     """Give a new folder to write to; it takes its final name when the block ends."""
-    refuse_taken(out, overwrite=overwrite, written_as=EXPORT)
     if out.exists() and crawl_root.resolve().is_relative_to(out.resolve()):
         raise InputError(f"{out} holds the crawl itself; choose another folder")
     with (
@@ -70,15 +66,18 @@ def write_record(exported: Exported, folder: Path) -> None:
 @contextmanager
 def export_file(out: Path, *, overwrite: bool, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
     """Give a new file to write to; it takes its final name when the block ends."""
-    _refuse_taken_file(out, overwrite=overwrite, is_ours=is_ours)
+    if out.is_dir():
+        raise InputError(f"{out} is a folder; choose the name of a file")
+    if out.exists() and not overwrite:
+        raise InputError(
+            f"{out} exists already; choose another file, or pass overwrite=True (--overwrite)"
+        )
+    if out.exists() and not is_ours(out):
+        raise InputError(f"{out} was not written by vsgraph; left alone")
     with _no_empty_parents(out):
         out.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-        try:
-            yield scratch / out.name
-            (scratch / out.name).replace(out)
-        finally:
-            shutil.rmtree(scratch)
+        with whole_file(out) as unfinished:
+            yield unfinished
 
 
 @contextmanager
@@ -92,15 +91,3 @@ def _no_empty_parents(out: Path) -> Iterator[None]:
             for parent in missing:
                 parent.rmdir()
         raise
-
-
-def _refuse_taken_file(path: Path, *, overwrite: bool, is_ours: Callable[[Path], bool]) -> None:
-    """Refuse an existing file, unless vsgraph wrote it and it may be replaced."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; choose the name of a file")
-    if path.exists() and not overwrite:
-        raise InputError(
-            f"{path} exists already; choose another file, or pass overwrite=True (--overwrite)"
-        )
-    if path.exists() and not is_ours(path):
-        raise InputError(f"{path} was not written by vsgraph; left alone")

@@ -1,17 +1,18 @@
-"""What is shown of each class: which images, and how many so that the report stays small."""
+"""Which images are shown of each class, and how many, for the report to stay small."""
 
 import dataclasses
 import functools
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vsgraph.common.blocks import evenly_spread
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.meanings.senses import Meaning
+from vsgraph.meanings.table import by_class
 from vsgraph.meanings.wordnet import WordNet
-from vsgraph.report.groups import find_groups, spread
-from vsgraph.report.tallies import Labels, Rows, Tally
+from vsgraph.report.groups import Groups, find_groups
+from vsgraph.report.tallies import Labels, Rows, Tally, first_other
 from vsgraph.report.typical import Nearest, SenseFinder, typical_words, words_of
 from vsgraph.result.correction import Correction
 
@@ -22,28 +23,19 @@ FEWEST_OTHERS = 10
 
 @dataclasses.dataclass(frozen=True)
 class Amounts:
-    """How many pictures a page shows.
-
-    Attributes
-    ----------
-    anchors, senses, in_sense, moves, in_move, listed : int
-        Anchors; senses and pictures of each; other classes that images left for or came from and
-        pictures of each; pictures in the lists of most and least certain and of rejected images.
-    points : int
-        Images on the map.
-    """
+    """How many pictures a page shows."""
 
     anchors: int
     senses: int
-    in_sense: int
-    moves: int
-    in_move: int
-    listed: int
-    points: int = 5000
+    in_sense: int  # pictures per sense
+    moves: int  # classes that images left for, or came from
+    in_move: int  # pictures per such class
+    listed: int  # of most and least certain images, and of rejected ones
+    points: int = 5000  # on the map
 
     @classmethod
     def of(cls, n_pages: int) -> "Amounts":
-        """Return what some 12,000 pictures allow.
+        """Return the amounts that give about 12,000 pictures on all pages.
 
         >>> Amounts.of(1000)
         Amounts(anchors=2, senses=4, in_sense=1, moves=2, in_move=1, listed=1, points=3000)
@@ -57,32 +49,20 @@ class Amounts:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sense:
-    """A group among the images of a class.
+    """A group among the images of a class."""
 
-    Attributes
-    ----------
-    size, kept, left, rejected : int
-        How many there are, and what became of them.
-    shown : int array
-        Its most central images.
-    words : list of str
-        Typical of its text.
-    nearest : Nearest or None
-        The sense in WordNet that its text is nearest to.
-    """
-
-    size: int
+    size: int  # how many images, and how many of them were kept, left and rejected
     kept: int
     left: int
     rejected: int
-    shown: Rows
-    words: list[str]
-    nearest: Nearest | None
+    shown: Rows  # its most central images
+    words: list[str]  # typical of its text
+    nearest: Nearest | None  # the sense in WordNet nearest to its text
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Move:
-    """Images that went from one class to another; `other` is -1 for none."""
+    """Images that went from one class to another; `other` is -1 if there is no other class."""
 
     other: int
     count: int
@@ -90,13 +70,13 @@ class Move:
 
     @property
     def is_shown(self) -> bool:
-        """Whether there are pictures of it."""
+        """Whether the page has pictures of it."""
         return len(self.shown) > 0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ClassContent:
-    """What the page of a class shows: rows of pictures, under the headings of the page."""
+    """What the page of a class shows, in the order of the page."""
 
     tally: Tally
     meaning: Meaning | None
@@ -122,17 +102,7 @@ class ClassContent:
 
 
 class Gatherer:
-    """Gathers what is shown of each class.
-
-    Parameters
-    ----------
-    crawl, correction
-        The data and what became of it.
-    meanings : list of Meaning
-        Of all classes; may be empty.
-    amounts : Amounts
-        How many pictures.
-    """
+    """Gathers what is shown of each class; `meanings` are those of all classes, or none."""
 
     def __init__(
         self, crawl: Crawl, correction: Correction, meanings: list[Meaning], amounts: Amounts
@@ -140,14 +110,12 @@ class Gatherer:
         self.crawl, self.correction, self.amounts = crawl, correction, amounts
         self.labels = Labels(correction)
         self.wordnet = WordNet.open()
-        self.meanings: dict[str, list[Meaning]] = {}
-        for meaning in meanings:
-            self.meanings.setdefault(meaning.class_name, []).append(meaning)
+        self.meanings = by_class(meanings)
 
     @functools.cached_property
     def background(self) -> list[frozenset[str]]:
-        """Words of images all over the crawl."""
-        rows = spread(np.arange(len(self.crawl)), BACKGROUND)
+        """Words of images spread over the crawl."""
+        rows = evenly_spread(len(self.crawl), BACKGROUND)
         return [words_of(text) for text in self.crawl.texts(rows)]
 
     def gather(self, tally: Tally) -> ClassContent:
@@ -155,42 +123,41 @@ class Gatherer:
         meanings = self.meanings.get(self.correction.class_names[tally.number], [])
         chosen = next((meaning for meaning in meanings if meaning.chosen), None)
         groups = find_groups(self.correction.adjacency, tally.found, most=self.amounts.senses)
-        listed = self.amounts.listed
+        listed, labels = self.amounts.listed, self.labels
         anchors = self.correction.anchors
         of_class = anchors.rows[anchors.classes == tally.number]
-        stayed = self._by_confidence(tally.kept)
         judged = self._by_confidence(np.union1d(tally.kept, tally.left))
         return ClassContent(
             tally=tally,
             meaning=chosen,
             other_meanings=[meaning for meaning in meanings if meaning is not chosen],
-            senses=list(self._senses(tally, groups.members, groups.others, chosen)),
+            senses=list(self._senses(tally, groups, chosen)),
             n_grouped=sum(map(len, groups.members)) + len(groups.others),
             n_others=len(groups.others),
             anchors=np.asarray(of_class[: self.amounts.anchors], np.intp),
             n_anchors=len(of_class),
-            left=self._moves(tally.left, self.labels.new_classes(tally.left)),
-            came=self._moves(tally.came, self.labels.old_classes(tally.came)),
-            surest=stayed[:listed],
+            left=self._moves(tally.left, first_other(labels.final, labels.web, tally.left)),
+            came=self._moves(tally.came, first_other(labels.web, labels.final, tally.came)),
+            surest=self._by_confidence(tally.kept)[:listed],
             least_sure=judged[::-1][:listed],
             rejected=self._by_confidence(tally.rejected)[:listed],
         )
 
     def _by_confidence(self, rows: Rows) -> Rows:
-        """Return rows with the surest first."""
+        """Return rows in the order of their confidence, the highest first."""
         return rows[np.argsort(-self.correction.confidence[rows], kind="stable")]
 
-    def _senses(
-        self, tally: Tally, members: list[Rows], others: Rows, chosen: Meaning | None
-    ) -> Iterator[Sense]:
-        """Yield the groups with their words and the sense they are nearest to."""
+    def _senses(self, tally: Tally, groups: Groups, chosen: Meaning | None) -> Iterator[Sense]:
+        """Yield the groups with their typical words and the sense nearest to them."""
         name = self.correction.class_names[tally.number]
-        looked_at = np.concatenate([*members, others])
-        told = zip(looked_at.tolist(), map(words_of, self.crawl.texts(looked_at)), strict=True)
-        words = {row: of_image for row, of_image in told if of_image}
-        wnid = self._wnid(tally.number, chosen)
+        grouped = np.concatenate([*groups.members, groups.others])
+        texts = zip(grouped.tolist(), map(words_of, self.crawl.texts(grouped)), strict=True)
+        words = {row: of_image for row, of_image in texts if of_image}
+        wnid = chosen.wnid if chosen else None
+        if not wnid and self.crawl.wnids:
+            wnid = self.crawl.wnids[tally.number]
         finder = SenseFinder(name, wnid, list(words.values()), self.wordnet)
-        for rows in members:
+        for rows in groups.members:
             within = set(rows.tolist())
             inside = [words[row] for row in words if row in within]
             outside = [words[row] for row in words if row not in within]
@@ -206,28 +173,16 @@ class Gatherer:
                 nearest=finder.nearest(inside, typical),
             )
 
-    def _wnid(self, number: int, chosen: Meaning | None) -> str | None:
-        """Return the WordNet id of a class where it is known."""
-        if chosen and chosen.wnid:
-            return chosen.wnid
-        return self.crawl.wnids[number] if self.crawl.wnids else None
-
     def _moves(self, rows: Rows, others: Rows) -> list[Move]:
-        """Return moves by the other class, the largest first, the surest images of each."""
-        counts = np.bincount(others + 1)
-        largest = np.argsort(-counts, kind="stable")
-        return [
-            Move(
-                int(other - 1),
-                int(counts[other]),
-                self._by_confidence(rows[others == other - 1])[: self.amounts.in_move]
-                if place < self.amounts.moves
-                else rows[:0],
-            )
-            for place, other in enumerate(largest)
-            if counts[other]
-        ]
+        """Return the moves of rows by the other class of each, the most frequent class first."""
+        classes, counts = np.unique(others, return_counts=True)
+        moves = []
+        for place, i in enumerate(np.argsort(-counts, kind="stable")):
+            n_shown = self.amounts.in_move if place < self.amounts.moves else 0
+            shown = self._by_confidence(rows[others == classes[i]])[:n_shown]
+            moves.append(Move(int(classes[i]), int(counts[i]), shown))
+        return moves
 
 
-def _n_common(rows: NDArray[np.intp], others: NDArray[np.intp]) -> int:
+def _n_common(rows: Rows, others: Rows) -> int:
     return int(np.isin(rows, others).sum())

@@ -1,17 +1,17 @@
-"""Groups among the images of one web label: the senses that the word was found in.
+"""Groups among the images of one web label: the senses of the word.
 
 Two images are near each other if one is a neighbor of the other in the visual graph, or if they
-have neighbors in common, of whatever label. Groups are what makes the modularity of that graph high
-(Blondel et al. 2008, the Louvain method), with a resolution below one, so that a sense is not cut
-into views of it.
+have neighbors in common, of whatever label. The groups maximize the modularity of that graph
+(Blondel et al. 2008, the Louvain method). A resolution below one keeps the views of one sense
+together.
 """
 
-import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from vsgraph.common.checks import Floats
+from vsgraph.common.blocks import evenly_spread
 from vsgraph.report.tallies import Rows
 
 MOST_IMAGES = 600
@@ -20,47 +20,24 @@ SMALLEST, SMALLEST_SHARE = 3, 0.02
 SWEEPS = 20
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Groups:
-    """The groups found among some images.
+class Groups(NamedTuple):
+    """The groups found among some images."""
 
-    Attributes
-    ----------
-    members : list of int array
-        Rows of each group, the largest group first, the most central image first.
-    others : int array
-        Rows that belong to no group that is large enough.
-    """
-
-    members: list[Rows]
-    others: Rows
+    members: list[Rows]  # the largest group first, in each the most central image first
+    others: Rows  # rows that belong to no group that is large enough
 
 
 def find_groups(adjacency: csr_array, rows: Rows, *, most: int) -> Groups:
-    """Group images by the visual graph.
+    """Put rows of a visual graph, (n_images, n_images), into at most so many groups.
 
-    Parameters
-    ----------
-    adjacency : csr_array of shape (n_images, n_images)
-        The visual graph.
-    rows : int array
-        The images; of more than 600, so many evenly spread ones are looked at.
-    most : int
-        Largest number of groups; images beyond them are among the others.
+    If there are more than 600 rows, 600 evenly spread ones are grouped.
 
-    Returns
-    -------
-    groups : Groups
-        The same for the same graph.
-
-    Examples
-    --------
     >>> blocks = np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8)
-    >>> found = find_groups(csr_array(blocks), np.arange(8), most=5)
-    >>> [members.tolist() for members in found.members], found.others.tolist()
+    >>> groups = find_groups(csr_array(blocks), np.arange(8), most=5)
+    >>> [members.tolist() for members in groups.members], groups.others.tolist()
     ([[0, 1, 2, 3], [4, 5, 6, 7]], [])
     """
-    rows = spread(rows, MOST_IMAGES)
+    rows = rows[evenly_spread(len(rows), MOST_IMAGES)]
     if not len(rows):
         return Groups([], rows)
     near = _near(adjacency, rows)
@@ -76,17 +53,8 @@ def find_groups(adjacency: csr_array, rows: Rows, *, most: int) -> Groups:
     return Groups(members, rows[~np.isin(group, large)])
 
 
-def spread(rows: Rows, most: int) -> Rows:
-    """Return at most so many rows, evenly spread.
-
-    >>> spread(np.arange(10), 3).tolist()
-    [0, 3, 6]
-    """
-    return rows if len(rows) <= most else rows[np.arange(most) * len(rows) // most]
-
-
 def _near(adjacency: csr_array, rows: Rows) -> csr_array:
-    """Return how near images are to each other: as neighbors and by neighbors in common."""
+    """Return how near rows are to each other, (n_rows, n_rows)."""
     edges = csr_array(adjacency[rows], dtype=np.float64)
     near = edges @ edges.T + 2 * edges[:, rows]
     near = csr_array(near + near.T)
@@ -109,7 +77,7 @@ def _communities(graph: csr_array) -> Rows:
 
 
 def _move_nodes(graph: csr_array) -> Rows:
-    """Move each node to the group it gains most by, until none gains."""
+    """Move each node to the group with the highest gain, until no move gains anything."""
     n = graph.shape[0]
     degree = np.asarray(graph.sum(axis=1), np.float64)
     group, total, share = np.arange(n), degree.copy(), RESOLUTION / degree.sum()
@@ -119,23 +87,15 @@ def _move_nodes(graph: csr_array) -> Rows:
         for i, part in enumerate(parts):
             old = group[i]
             total[old] -= degree[i]
-            new = _best_group(
-                i, old, graph.indices[part], graph.data[part], group, degree[i] * share * total
-            )
+            others = graph.indices[part]
+            ties = np.bincount(group[others], graph.data[part] * (others != i), n)
+            gain = np.where(ties > 0, ties - degree[i] * share * total, -np.inf)
+            gain[old] = ties[old] - degree[i] * share * total[old]
+            best = int(gain.argmax())
+            new = best if gain[best] > gain[old] + 1e-12 else int(old)  # stays at a tie
             group[i] = new
             total[new] += degree[i]
             moved |= new != old
         if not moved:
             break
     return group
-
-
-def _best_group(
-    node: int, old: int, others: Rows, weights: Floats, group: Rows, cost: Floats
-) -> int:
-    """Return the group of a node's neighbors with the highest gain; the old one at a tie."""
-    ties = np.bincount(group[others], weights * (others != node), len(group))
-    gain = np.where(ties > 0, ties - cost, -np.inf)
-    gain[old] = ties[old] - cost[old]
-    best = int(gain.argmax())
-    return best if gain[best] > gain[old] + 1e-12 else int(old)

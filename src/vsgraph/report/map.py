@@ -1,7 +1,6 @@
 """The map of a crawl: a sample of its images on a plane, with their labels before and after."""
 
-import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,49 +18,19 @@ LONGEST_TITLE = 90
 GRID = 9999
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class CrawlMap:
-    """Images and their places, or why there is none.
+class CrawlMap(NamedTuple):
+    """Images and their places, or the reason why there is no map."""
 
-    Attributes
-    ----------
-    rows : int array of shape (n,)
-        The images, in ascending order.
-    places : float array of shape (n, 2)
-        Whole numbers in 0..9999.
-    note : str
-        What a reader should know about it.
-    """
-
-    rows: Rows
-    places: Floats
-    note: str
-
-    @property
-    def is_drawn(self) -> bool:
-        """Whether there is anything to see."""
-        return len(self.rows) > 0
+    rows: Rows  # (n,), in ascending order
+    places: Floats  # (n, 2), whole numbers in 0..9999
+    note: str  # for the reader
 
 
 def draw_map(features: ArrayLike | None, *, n_images: int, most: int = 5000) -> CrawlMap:
-    """Place a sample of images on a plane.
+    """Place at most so many images on a plane by their features, (n_images, d).
 
-    Parameters
-    ----------
-    features : array of shape (n_images, d) or None
-        May be mapped from disk: only the sample is read.
-    n_images : int
-        Rows that there must be.
-    most : int
-        Size of the sample.
+    Only the sample is read. Without features the map is empty.
 
-    Returns
-    -------
-    drawn : CrawlMap
-        Empty, with a note, if there are no features.
-
-    Examples
-    --------
     >>> draw_map(None, n_images=3).note
     'There is no map: the report was written without the features of the images.'
     """
@@ -88,7 +57,7 @@ def draw_map(features: ArrayLike | None, *, n_images: int, most: int = 5000) -> 
 
 
 def _on_grid(places: Floats) -> Floats:
-    """Return places as whole numbers, half by value and half by rank: gaps are drawn together."""
+    """Return places as whole numbers, half by value and half by rank, which narrows gaps."""
     low, high = places.min(axis=0), places.max(axis=0)
     values = (places - low) / np.maximum(high - low, 1e-12)
     ranks = (rankdata(places, axis=0) - 1) / (len(places) - 1)
@@ -104,7 +73,7 @@ def map_data(
     pages: dict[int, str],
     pictures: frozenset[int],
 ) -> dict[str, Any]:
-    """Return what the page's script draws: columns of numbers, titles, names of the classes."""
+    """Return what the page's script draws: columns of numbers, titles, class names."""
     rows = drawn.rows
     titles = crawl.texts(rows, fields=crawl.text_fields[:1])
     return {

@@ -1,9 +1,9 @@
 """A map of vectors in two dimensions on which neighbors stay together.
 
 Pairwise controlled manifold approximation (Wang, Huang, Rudin and Shaposhnik, JMLR 2021): pairs of
-neighbors attract each other, pairs at middle distance do at first, others repel. It costs a number
-of pairs that grows with the points alone, so that plain numpy is enough, and starts from the
-principal axes, so that the same vectors give the same map.
+neighbors attract each other, pairs at middle distance do at first, others repel. The number of
+pairs is proportional to the number of points, so plain numpy is enough. The start is the principal
+axes, so the same vectors give the same map.
 """
 
 import numpy as np
@@ -23,23 +23,11 @@ RATE, DECAY, DECAY_SQUARED = 1.0, 0.9, 0.999
 Pairs = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
-def embed(vectors: Floats, *, random_state: int = 0) -> Floats:
-    """Place vectors on a plane.
+def embed(vectors: Floats) -> Floats:
+    """Place vectors, (n, d), on a plane, (n, 2), by their directions.
 
-    Parameters
-    ----------
-    vectors : float array of shape (n, d)
-        Compared by their directions.
-    random_state : int
-        Same number, same map.
+    Fewer than 16 vectors are put on their two principal axes.
 
-    Returns
-    -------
-    places : float array of shape (n, 2)
-        Fewer than 16 are put on their two principal axes.
-
-    Examples
-    --------
     >>> vectors = np.repeat(np.eye(3), 20, axis=0) + 0.01 * np.arange(60)[:, None] % 0.07
     >>> places = embed(vectors)
     >>> near, far = (np.linalg.norm(places[0] - places[i]) for i in (1, 30))
@@ -48,10 +36,10 @@ def embed(vectors: Floats, *, random_state: int = 0) -> Floats:
     """
     unit = unit_rows(np.asarray(vectors, np.float32))
     short = on_axes(unit, N_AXES)
-    start = _two_columns(short)
+    start = np.pad(short[:, :2], ((0, 0), (0, max(0, 2 - short.shape[1]))))  # (n, 2)
     if len(short) < FEWEST:
         return start
-    random = np.random.default_rng(random_state)
+    random = np.random.default_rng(0)
     near = _near_pairs(unit, short)
     middle = _middle_pairs(short, random)
     far = _far_pairs(len(short), near, random)
@@ -74,13 +62,8 @@ def on_axes(vectors: Floats, n_axes: int) -> Floats:
     return centered @ (axes * np.sign(axes[largest, np.arange(n_axes)]))
 
 
-def _two_columns(short: Floats) -> Floats:
-    """Return the first two columns; one of zeros where there is but one."""
-    return np.pad(short[:, :2], ((0, 0), (0, max(0, 2 - short.shape[1]))))
-
-
 def _near_pairs(unit: Floats, short: Floats) -> Pairs:
-    """Return each point with its nearest, those in dense places no nearer than others."""
+    """Return each point with its nearest ones, by distances scaled to the local density."""
     rows = nearest_neighbors(unit, n_neighbors=min(2 * NEAR, len(unit) - 1)).rows
     squared = ((short[:, None] - short[rows]) ** 2).sum(axis=2)
     spread = np.sqrt(np.sort(squared, axis=1)[:, 3:6].mean(axis=1)).clip(1e-10)
@@ -91,26 +74,24 @@ def _near_pairs(unit: Floats, short: Floats) -> Pairs:
 
 
 def _middle_pairs(short: Floats, random: np.random.Generator) -> Pairs:
-    """Return each point with the second nearest of six, several times."""
+    """Return each point with the second nearest of six random ones, several times."""
     n = len(short)
     drawn = random.integers(n, size=(n, MIDDLE, 6))
-    targets = np.empty((n, MIDDLE), np.intp)
-    for i in range(MIDDLE):
-        squared = ((short[:, None] - short[drawn[:, i]]) ** 2).sum(axis=2)
-        second = np.argsort(squared, axis=1, kind="stable")[:, 1]
-        targets[:, i] = drawn[np.arange(n), i, second]
+    squared = ((short[:, None, None] - short[drawn]) ** 2).sum(axis=3)  # (n, MIDDLE, 6)
+    second = np.argsort(squared, axis=2, kind="stable")[:, :, 1:2]
+    targets = np.take_along_axis(drawn, second, axis=2)
     return np.repeat(np.arange(n), MIDDLE), targets.ravel()
 
 
 def _far_pairs(n: int, near: Pairs, random: np.random.Generator) -> Pairs:
-    """Return each point with some that are not its neighbors."""
+    """Return each point with random ones that are not its neighbors."""
     sources, targets = np.repeat(np.arange(n), FAR), random.integers(n, size=n * FAR)
     taken = np.isin(sources * n + targets, near[0] * n + near[1]) | (sources == targets)
     return sources[~taken], targets[~taken]
 
 
 def _settle(places: Floats, near: Pairs, middle: Pairs, far: Pairs) -> Floats:
-    """Move points along the loss's slope by Adam's rule."""
+    """Minimize the loss with Adam."""
     kinds = [(_ends(pairs, len(places)), pairs) for pairs in (near, middle, far)]
     mean, square = np.zeros_like(places), np.zeros_like(places)
     for step in range(sum(STEPS)):
@@ -130,7 +111,7 @@ def _settle(places: Floats, near: Pairs, middle: Pairs, far: Pairs) -> Floats:
 
 
 def _ends(pairs: Pairs, n: int) -> csr_array:
-    """Return the matrix that adds what pairs feel to their two ends."""
+    """Return the matrix, (n, n_pairs), that adds the pull on each pair to its two points."""
     numbers = np.arange(len(pairs[0]))
     signs = np.concatenate([np.ones(len(numbers)), -np.ones(len(numbers))]).astype(np.float32)
     where = (np.concatenate(pairs), np.concatenate([numbers, numbers]))
@@ -138,7 +119,7 @@ def _ends(pairs: Pairs, n: int) -> csr_array:
 
 
 def _pull(distance: Floats, kind: int) -> Floats:
-    """Return the slope of the loss of near, middle and far pairs over the distance."""
+    """Return the slope of the loss over the distance, for near, middle and far pairs."""
     if kind == 0:
         return 20 / (10 + distance) ** 2
     if kind == 1:
@@ -147,7 +128,7 @@ def _pull(distance: Floats, kind: int) -> Floats:
 
 
 def _weights(step: int) -> tuple[float, float, float]:
-    """Return how much near, middle and far pairs count: at first the whole, then the parts."""
+    """Return the weights of near, middle and far pairs: global structure first, then local."""
     first, second, _ = STEPS
     if step < first:
         return 2.0, 1000 + (3 - 1000) * step / first, 1.0

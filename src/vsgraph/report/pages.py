@@ -1,4 +1,4 @@
-"""Turns what was gathered into files: templates that escape everything they are given."""
+"""Files of the report, from templates that escape every value."""
 
 import functools
 import json
@@ -20,32 +20,34 @@ LONGEST_SLUG = 40
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FILES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"clip": clip, "number": _number, "percent": _percent, "data": as_data}
-    return made
+    environment.filters |= {
+        "clip": clip, "number": "{:,}".format, "percent": _percent, "data": as_data,
+    }  # fmt: skip
+    return environment
 
 
 def copy_static(folder: Path) -> None:
-    """Put style, script and pictures of the report's own in place."""
+    """Copy the report's style, script and icons."""
     folder.mkdir()
     for name in STATIC:
         shutil.copyfile(FILES / name, folder / name)
 
 
 def write_page(path: Path, template: str, values: dict[str, Any]) -> None:
-    """Fill a template; what no file can hold (half of a character) becomes a question mark."""
+    """Fill a template; lone surrogates, which UTF-8 cannot hold, become question marks."""
     content = _environment().get_template(template).render(values)
     path.write_text(content, encoding="utf-8", errors="replace")
 
 
 def page_name(number: int, name: str) -> str:
-    """Return the file of a class: its number, and what its name has of plain letters and digits.
+    """Return the file of a class: its number, and the plain letters and digits of its name.
 
     >>> page_name(3, "../Crème brûlée <b>"), page_name(12, "鶴")
     ('0003-creme-brulee-b.html', '0012.html')
@@ -56,7 +58,7 @@ def page_name(number: int, name: str) -> str:
 
 
 def as_data(value: Any) -> Markup:  # noqa: ANN401
-    r"""Return JSON that no text can end: it stands in a script element that is never run.
+    r"""Return JSON for a script element that is never run; no text in it can end the element.
 
     >>> print(as_data(["</script>"]))
     ["\u003c/script\u003e"]
@@ -64,15 +66,11 @@ def as_data(value: Any) -> Markup:  # noqa: ANN401
     text = json.dumps(value, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704  nothing in it can be read as HTML any more
-
-
-def _number(value: int) -> str:
-    return f"{value:,}"
+    return Markup(text)  # noqa: S704  it contains no markup
 
 
 def _percent(share: float) -> str:
-    """Return a share in percent; little is not nothing, and nearly all is not all."""
+    """Return a share in percent; only nothing is 0% and only all is 100%."""
     rounded = round(100 * share)
     if share > 0 and rounded == 0:
         return "<1%"

@@ -17,25 +17,9 @@ BLOCK = 64
 def write_pictures(
     folder: Path, crawl: Crawl, rows: Rows, *, most_bytes: int, progress: bool = False
 ) -> frozenset[int]:
-    """Write a small JPEG of each picture, named by its row.
+    """Write a small JPEG of each picture, named by its row; return the rows that can be read.
 
-    Parameters
-    ----------
-    folder : Path
-        Created if it does not exist.
-    crawl : Crawl
-        Its pictures.
-    rows : int array of shape (n_rows,)
-        Which pictures to write.
-    most_bytes : int
-        How large the files may be together; size and quality are chosen by a sample.
-    progress : bool
-        Show a progress bar.
-
-    Returns
-    -------
-    written : frozenset of int
-        Rows that have a file; the others cannot be read.
+    A sample chooses size and quality, for all files together to stay below `most_bytes`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with quiet_pillow():

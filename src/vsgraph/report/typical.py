@@ -1,10 +1,10 @@
 """The words that are typical of some images' text, and the sense in WordNet nearest to them."""
 
 import contextlib
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from vsgraph.errors import InputError
 from vsgraph.meanings.senses import candidate_senses
@@ -20,26 +20,17 @@ WORDS_TRIED = 3
 MOST_KINDS = 20
 
 
-@dataclasses.dataclass(frozen=True)
-class Nearest:
-    """A sense in WordNet, and whether the label itself can have it.
-
-    Attributes
-    ----------
-    wnid, words, definition : str
-        As in WordNet.
-    of_label : bool
-        Whether it is a sense of the label; otherwise it is one of a typical word.
-    """
+class Nearest(NamedTuple):
+    """A sense in WordNet."""
 
     wnid: str
     words: str
     definition: str
-    of_label: bool
+    of_label: bool  # whether it is a sense of the label, not only of a typical word
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Return the different words of a text, singular, without common ones.
+    """Return the distinct words of a text, singular, without common ones.
 
     >>> sorted(words_of("The mice and 3 cranes"))
     ['crane', 'mouse']
@@ -50,24 +41,11 @@ def words_of(text: str) -> frozenset[str]:
 def typical_words(
     inside: Sequence[Collection[str]], others: Sequence[Collection[str]], *, but: Collection[str]
 ) -> list[str]:
-    """Return the words that come with some images more than with others, the surest first.
+    """Return at most six words typical of images `inside`, compared with `others`.
 
-    Words are ranked by their log odds over its standard error.
+    Each image is given by its words. Words are ranked by their log odds over its standard error;
+    those in `but`, such as the label's, are left out.
 
-    Parameters
-    ----------
-    inside, others : sequence of collections of str
-        The words of each image.
-    but : collection of str
-        Words to leave out, as those of the label.
-
-    Returns
-    -------
-    words : list of str
-        At most six.
-
-    Examples
-    --------
     >>> typical_words([{"fruit", "bowl"}] * 8 + [{"bowl"}] * 2, [{"bowl", "cat"}] * 9, but=())
     ['fruit']
     """
@@ -82,7 +60,7 @@ def typical_words(
 
 
 def _log_odds(count: int, n: int, other: int, n_others: int) -> float:
-    """Return how much likelier a word is here than there, over its standard error."""
+    """Return the log odds ratio of a word here and there, over its standard error."""
     a, b, c, d = (x + 0.5 for x in (count, n - count, other, n_others - other))
     return math.log(a * d / (b * c)) / math.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
 
@@ -90,19 +68,9 @@ def _log_odds(count: int, n: int, other: int, n_others: int) -> float:
 class SenseFinder:
     """Finds the sense in WordNet nearest to the text of some images of a class.
 
-    Parameters
-    ----------
-    label : str
-        The class.
-    wnid : str or None
-        Its own sense where it is known; it is ahead of others by a fifth.
-    texts : sequence of collections of str
-        The words of each of the class's images: they say how rare a word is.
-    wordnet : WordNet
-        The senses.
+    `texts` are the words of each image of the class; they tell how rare a word is. If the sense of
+    the class itself is known (`wnid`), its score is raised by a fifth.
 
-    Examples
-    --------
     >>> fruit, color = {"fruit", "citrus", "tree"}, {"color", "paint"}
     >>> finder = SenseFinder("orange", None, [fruit] * 4 + [color] * 4, WordNet.open())
     >>> finder.nearest([fruit] * 4, []).definition[:28]
@@ -114,14 +82,14 @@ class SenseFinder:
     ) -> None:
         self.wordnet, self.wnid = wordnet, wnid
         ids = [wnid]
-        with contextlib.suppress(InputError):  # a name that is empty or an id that is unknown
+        with contextlib.suppress(InputError):  # an empty name or an unknown id
             ids += [sense.wnid for sense in candidate_senses(label, wordnet)]
         self.of_label = [wordnet.synset(i) for i in dict.fromkeys(ids) if i and i in wordnet]
-        found = Counter(word for words in texts for word in words)
-        self.rarity = {w: 1 + math.log((1 + len(texts)) / (1 + n)) for w, n in found.items()}
+        counts = Counter(word for words in texts for word in words)
+        self.rarity = {w: 1 + math.log((1 + len(texts)) / (1 + n)) for w, n in counts.items()}
 
     def nearest(self, texts: Sequence[Collection[str]], typical: Sequence[str]) -> Nearest | None:
-        """Return the sense of the label or of a typical word nearest to texts, if any is near."""
+        """Return the sense of the label or of a typical word nearest to texts, or None."""
         of_words = [
             sense for word in typical[:WORDS_TRIED] for sense in self.wordnet.senses(word)[:1]
         ]
@@ -136,11 +104,11 @@ class SenseFinder:
         )
 
     def _cosine(self, middle: dict[str, float], sense: Synset) -> float:
-        """Return how near a sense's words are to those of texts."""
+        """Return the cosine between the words of a sense and those of texts."""
         near = (*sense.hypernyms, *sense.hyponyms[:MOST_KINDS])
         kinds = (", ".join(self.wordnet.synset(wnid).lemmas) for wnid in near)
-        told = words_of(". ".join([str(sense), *kinds]))
-        weights = {word: self.rarity.get(word, 1.0) for word in told}
+        words = words_of(". ".join([str(sense), *kinds]))
+        weights = {word: self.rarity.get(word, 1.0) for word in words}
         common = sum(weight * middle.get(word, 0.0) for word, weight in weights.items())
         lengths = math.hypot(*middle.values()) * math.hypot(*weights.values())
         return common / max(lengths, 1e-12) * (OWN_LEAD if sense.wnid == self.wnid else 1)

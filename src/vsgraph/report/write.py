@@ -1,16 +1,15 @@
-"""Writes the report: a folder of pages that opens from disk."""
+"""Writes the report, a folder of pages that open from disk."""
 
 import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from tqdm import tqdm
 
 from vsgraph.common.files import RECORD, REPORT, new_folder, refuse_taken
+from vsgraph.common.progress import bar
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.meanings.senses import Meaning
@@ -42,19 +41,19 @@ def write_report(
     Parameters
     ----------
     folder : path
-        Appears only when it is complete.
+        Where to write; the folder appears only when it is complete.
     crawl : Crawl
-        What was corrected.
+        The crawl that was corrected.
     correction : Correction
-        What became of it, single-label or multi-label.
+        Its correction, single-label or multi-label.
     meanings : sequence of Meaning
         The chosen ones describe the classes; may be empty.
     features : array of shape (n_images, d), optional
-        For the map; may be mapped from disk, a sample is read.
+        For the map; may be mapped from disk, since only a sample is read.
     heading : str
         Title of the report.
     overwrite : bool
-        Replace a report that is there already.
+        Replace an earlier report.
     progress : bool
         Show progress bars.
 
@@ -73,9 +72,11 @@ def write_report(
     drawn = draw_map(features, n_images=len(crawl), most=amounts.points)
     gatherer = Gatherer(crawl, correction, list(meanings), amounts)
     ranked = sorted(gatherer.labels.tallies(), key=lambda tally: (-tally.changed, tally.number))
-    contents = [
-        gatherer.gather(tally) for tally in _bar(ranked[:n_pages], "senses of classes", progress)
-    ]
+    contents = []
+    with bar(n_pages, "senses of classes", "class", progress=progress) as steps:
+        for tally in ranked[:n_pages]:
+            contents.append(gatherer.gather(tally))
+            steps.update()
     with new_folder(folder, overwrite=overwrite, written_as=REPORT) as fresh:
         shown = np.unique(np.concatenate([drawn.rows, *(content.rows for content in contents)]))
         pictures = write_pictures(
@@ -85,66 +86,56 @@ def write_report(
         counts = correction.counts | {"unreadable": 0}
         if features is not None:
             counts = correction.counts_with(np.asanyarray(features))
-        n_unreadable = len(shown) - len(pictures)
-        writer.write_index(drawn, counts, n_unreadable=n_unreadable, n_shown=len(shown))
-        for place in _bar(range(n_pages), "pages of classes", progress):
-            writer.write_class(place)
+        writer.write_index(drawn, counts, n_shown=len(shown))
+        with bar(n_pages, "pages of classes", "page", progress=progress) as steps:
+            for place in range(n_pages):
+                writer.write_class(place)
+                steps.update()
         record = {"format": REPORT, "images": len(crawl), "pictures": len(pictures)}
         (fresh / RECORD).write_text(json.dumps(record, indent=2), encoding="utf-8")
     return folder / "index.html"
 
 
-def _bar(items: Sequence[Any], title: str, progress: bool) -> "tqdm[Any]":  # noqa: FBT001
-    return tqdm(items, desc=title, disable=None if progress else True, leave=False)
-
-
 def _refuse_other(crawl: Crawl, correction: Correction) -> None:
     """Refuse a correction of other images or classes."""
-    if len(crawl) != len(correction):
-        raise InputError(
-            f"the crawl has {len(crawl)} images and the correction {len(correction)}; give the "
-            "crawl that was corrected"
-        )
-    if len(crawl.class_names) != len(correction.class_names):
-        raise InputError(
-            f"the crawl has {len(crawl.class_names)} classes and the correction "
-            f"{len(correction.class_names)}; give the crawl that was corrected"
-        )
+    for kind, one, other in (
+        ("images", crawl, correction),
+        ("classes", crawl.class_names, correction.class_names),
+    ):
+        if len(one) != len(other):
+            raise InputError(
+                f"the crawl has {len(one)} {kind} and the correction {len(other)}; pass the crawl "
+                "that the correction was made from"
+            )
 
 
+@dataclasses.dataclass(eq=False)
 class _Writer:
     """Writes the pages into a folder."""
 
-    def __init__(
-        self,
-        folder: Path,
-        gatherer: Gatherer,
-        pictures: frozenset[int],
-        heading: str,
-        ranked: list[Tally],
-        contents: list[ClassContent],
-    ) -> None:
-        self.folder, self.gatherer, self.pictures = folder, gatherer, pictures
-        self.heading, self.ranked, self.contents = heading, ranked, contents
-        self.correction = gatherer.correction
-        self.names = self.correction.class_names
-        self.pages = {
-            content.tally.number: page_name(content.tally.number, self.names[content.tally.number])
-            for content in contents
-        }
-        copy_static(folder / "files")
-        (folder / "classes").mkdir()
+    folder: Path
+    gatherer: Gatherer
+    pictures: frozenset[int]  # rows that have one
+    heading: str
+    ranked: list[Tally]  # of all classes
+    contents: list[ClassContent]  # of the classes that have a page
 
-    def write_index(
-        self, drawn: CrawlMap, counts: dict[str, int], *, n_unreadable: int, n_shown: int
-    ) -> None:
-        """Write the first page: the whole crawl."""
+    def __post_init__(self) -> None:
+        self.correction = self.gatherer.correction
+        self.names = self.correction.class_names
+        numbers = [content.tally.number for content in self.contents]
+        self.pages = {number: page_name(number, self.names[number]) for number in numbers}
+        copy_static(self.folder / "files")
+        (self.folder / "classes").mkdir()
+
+    def write_index(self, drawn: CrawlMap, counts: dict[str, int], *, n_shown: int) -> None:
+        """Write the first page, on the whole crawl."""
         correction, crawl = self.correction, self.gatherer.crawl
         data = map_data(
             drawn, crawl, correction, self.gatherer.labels,
             pages=self.pages, pictures=self.pictures,
         )  # fmt: skip
-        settings = dataclasses.asdict(correction.settings)
+        unanchored = set(range(len(self.names))).difference(correction.anchors.classes.tolist())
         write_page(
             self.folder / "index.html",
             "index.html",
@@ -153,25 +144,22 @@ class _Writer:
                 "n_images": len(crawl), "format": crawl.format, "counts": counts,
                 "tallies": self.ranked[:MOST_LISTED], "n_classes": len(self.names),
                 "map": drawn, "map_data": data, "problems": crawl.problems.lines(),
-                "n_unreadable": n_unreadable, "n_shown": n_shown,
-                "settings": settings, "weights": correction.evidence_weights,
+                "n_unreadable": n_shown - len(self.pictures), "n_shown": n_shown,
+                "settings": dataclasses.asdict(correction.settings),
+                "weights": correction.evidence_weights,
                 "recall": None if np.isnan(correction.graph_recall) else correction.graph_recall,
                 "n_anchors": len(correction.anchors),
-                "unanchored": self._without_anchors(),
+                "unanchored": [self.names[number] for number in sorted(unanchored)],
             },
         )  # fmt: skip
-
-    def _without_anchors(self) -> list[str]:
-        """Return the names of classes that nothing was learned about."""
-        lacking = np.setdiff1d(np.arange(len(self.names)), self.correction.anchors.classes)
-        return [self.names[number] for number in lacking]
 
     def write_class(self, place: int) -> None:
         """Write the page of the class at a place in the ranking."""
         content = self.contents[place]
         number = content.tally.number
-        crawl = self.gatherer.crawl
-        cards = make_cards(content.rows, crawl, self.correction, pictures=self.pictures)
+        cards = make_cards(
+            content.rows, self.gatherer.crawl, self.correction, pictures=self.pictures
+        )
         before, after = (
             self.contents[i].tally.number if 0 <= i < len(self.contents) else None
             for i in (place - 1, place + 1)

@@ -53,26 +53,17 @@ def read_batches(
     batches: list[NDArray[np.intp]],
     fittings: Callable[[int], Fitting],
 ) -> Iterator[Batch]:
-    """Yield batches of rows in order, read and decoded in threads; `fittings` fits each row."""
+    """Yield batches of rows in order, decoded in threads; `fittings` says how to fit each row."""
     waiting: deque[tuple[NDArray[np.intp], list[Future[list[Any]]]]] = deque()
-    rest = iter(batches)
     with ThreadPoolExecutor(n_threads()) as pool:
-
-        def fill() -> None:
-            while len(waiting) < AHEAD:
-                rows = next(rest, None)
-                if rows is None:
-                    return
+        try:
+            for rows in batches:
                 parts = [rows[i : i + CHUNK] for i in range(0, len(rows), CHUNK)]
                 waiting.append((rows, [pool.submit(_read, crawl, p, fittings) for p in parts]))
-
-        try:
-            fill()
+                if len(waiting) > AHEAD:
+                    yield _batch(*waiting.popleft())
             while waiting:
-                rows, parts = waiting.popleft()
-                pictures = [picture for part in parts for picture in part.result()]
-                fill()
-                yield _batch(rows, pictures)
+                yield _batch(*waiting.popleft())
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -88,8 +79,9 @@ def _read(crawl: Crawl, rows: NDArray[np.intp], fittings: Callable[[int], Fittin
     return pictures
 
 
-def _batch(rows: NDArray[np.intp], pictures: list[Any]) -> Batch:
+def _batch(rows: NDArray[np.intp], parts: list[Future[list[Any]]]) -> Batch:
     """Return the pictures that could be read, and the problems of the others."""
+    pictures = [picture for part in parts for picture in part.result()]
     readable = [i for i, picture in enumerate(pictures) if not isinstance(picture, PictureError)]
     problems = [
         (int(row), picture.reason, picture.detail)

@@ -15,8 +15,6 @@ RATIOS = (3 / 4, 4 / 3)  # of width to height
 class RandomCrop:
     """A part of a picture, scaled to a fixed size and perhaps mirrored.
 
-    Examples
-    --------
     >>> RandomCrop(32, 32, area=0.25, ratio=1.0, down=0.5, right=0.0).box(100, 100)
     (25, 0, 50, 50)
     """
@@ -30,16 +28,14 @@ class RandomCrop:
     mirrored: bool = False
 
     @classmethod
-    def draw(
-        cls, height: int, width: int, *, smallest: float, flip: bool, seed: tuple[int, ...]
-    ) -> Self:
-        """Draw a crop that depends only on the seed."""
+    def draw(cls, height: int, width: int, *, smallest: float, seed: tuple[int, ...]) -> Self:
+        """Draw a crop that depends only on the seed; half of them are mirrored."""
         random = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
         area, ratio, down, right, side = random.uniform(size=5)
         low, high = np.log(RATIOS)
         return cls(
             height, width, smallest + (1 - smallest) * area,
-            math.exp(low + (high - low) * ratio), down, right, flip and side < 0.5,
+            math.exp(low + (high - low) * ratio), down, right, side < 0.5,
         )  # fmt: skip
 
     def box(self, height: int, width: int) -> tuple[int, int, int, int]:
@@ -56,7 +52,7 @@ class RandomCrop:
         return math.ceil(scale * height), math.ceil(scale * width)
 
     def fit(self, pixels: Pixels) -> Pixels:
-        """Cut the part out, scale it, mirror it."""
+        """Cut out the part, scale it and perhaps mirror it."""
         top, left, tall, wide = self.box(*pixels.shape[:2])
         part = pixels[top : top + tall, left : left + wide]
         scaled = resize(np.ascontiguousarray(part), self.height, self.width)

@@ -10,29 +10,13 @@ from vsgraph.encoders.runtimes.models import Model, need
 from vsgraph.encoders.sources.checkpoints import checkpoint_model
 from vsgraph.errors import InputError
 
-CLASSES = "classes.txt"
-
 
 def export_model(folder: str | Path, out: str | Path, *, overwrite: bool = False) -> Path:
     """Write a trained model as ONNX (``.onnx``) or for torch alone (``.pt2``, ``torch.export``).
 
     It takes pixels, uint8 of shape (n, height, width, 3), RGB, and returns features and
-    probabilities. The class names, one per line, are in the file, too: in an ONNX file as the
-    metadata ``classes``, in a ``.pt2`` as the extra file ``classes.txt``.
-
-    Parameters
-    ----------
-    folder : path
-        A trained model.
-    out : path
-        The file; its ending chooses the format.
-    overwrite : bool
-        Replace an existing file.
-
-    Returns
-    -------
-    path : Path
-        The file.
+    probabilities. The file holds the class names, one per line: ONNX as the metadata ``classes``,
+    ``.pt2`` as the extra file ``classes.txt``.
     """
     path = Path(out)
     if path.suffix not in {".onnx", ".pt2"}:
@@ -41,8 +25,8 @@ def export_model(folder: str | Path, out: str | Path, *, overwrite: bool = False
         raise InputError(
             f"{path} exists already; choose another name, or pass overwrite=True (--overwrite)"
         )
-    model, checkpoint = checkpoint_model(Path(folder))
     need("exporting a model", "encoders", "torch")
+    model, checkpoint = checkpoint_model(Path(folder))
     path.parent.mkdir(parents=True, exist_ok=True)
     names = "\n".join(" ".join(name.split()) for name in checkpoint.class_names)
     with whole_file(path) as unfinished, quietly():
@@ -71,4 +55,4 @@ def _write_torch(model: Model, path: Path, names: str) -> None:
     free = ({0: torch.export.Dim.DYNAMIC},)
     program = torch.export.export(model.build().eval(), example, dynamic_shapes=free)
     with path.open("wb") as file:
-        torch.export.save(program, file, extra_files={CLASSES: names})
+        torch.export.save(program, file, extra_files={"classes.txt": names})

@@ -23,7 +23,6 @@ from vsgraph.training.recipe import Recipe, Start
 from vsgraph.training.training_folder import claim_folder, held_folder
 
 FORMAT = "vsgraph-training-1"
-Tell = Callable[[str], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,14 +65,12 @@ def train(
     save_seconds: float = 600,
     overwrite: bool = False,
     progress: bool = False,
-    tell: Tell | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Trained:
     """Train a network on the labels of a crawl; resume if the folder holds the same training.
 
-    The folder holds the network to use (``model.safetensors``: the best on `validation`, or the
-    last), everything that the next step depends on (``last.safetensors``), the figures of each
-    epoch (``metrics.jsonl``) and curves (``curves.svg``). Pictures that cannot be read are skipped
-    and counted in ``crawl.problems``. Under ``torchrun`` several processes share the work.
+    ``docs/training.md`` lists the files of the folder. Pictures that cannot be read are skipped and
+    counted in ``crawl.problems``. Under ``torchrun`` several processes share the work.
 
     Parameters
     ----------
@@ -88,7 +85,7 @@ def train(
     recipe : Recipe, optional
         How to train.
     validation : Crawl, optional
-        Images of known classes, to judge each epoch by.
+        Images of known classes, on which the network is judged after each epoch.
     save_seconds : float
         How often the state is saved within an epoch.
     overwrite : bool
@@ -113,23 +110,18 @@ def train(
     )  # fmt: skip
     job.check()
     with open_processes() as processes, held_folder(job.folder, is_first=processes.is_first):
-        said = tell if tell is not None and processes.is_first else _silent
+        say = tell if tell is not None and processes.is_first else (lambda _: None)
         if processes.is_first:
             claim_folder(job.folder, job.key(), overwrite=overwrite)
         processes.wait()
-        trainer = job.trainer(processes)
-        trainer.save_seconds = save_seconds
-        said(f"{job.start.network}: {trainer.plan()}")
-        trainer.train(show_bar=progress, tell=said)
+        trainer = job.trainer(processes, save_seconds)
+        say(f"{job.start.network}: {trainer.plan()}")
+        trainer.train(show_bar=progress, tell=say)
     job.warn_of_unreadable(trainer.unreadable)
     for row, (reason, detail) in sorted(trainer.unreadable.items()):
         crawl.problems.add(reason, image_name(crawl, row), detail)
     reached = trainer.progress
     return Trained(job.folder, reached.history, len(trainer.unreadable), reached.kept)
-
-
-def _silent(_: str) -> None:
-    """Print nothing."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,7 +190,7 @@ class _Job:
             "validation": self.validation and crawl_digest(self.validation),
         }
 
-    def trainer(self, processes: Any) -> Any:  # noqa: ANN401
+    def trainer(self, processes: Any, save_seconds: float) -> Any:  # noqa: ANN401
         """Build the networks and restore the state that the folder holds."""
         from vsgraph.training.learner import Learner
         from vsgraph.training.losses import class_weights
@@ -216,10 +208,9 @@ class _Job:
         validation = None
         if self.validation is not None:
             validation = Validation(self.validation, networks[0], checkpoint, self.labels.several)
-        counts = self.labels.counts()
-        weights = class_weights(counts) if recipe.reweight else np.ones(len(counts), np.float32)
+        weights = class_weights(self.labels.counts())
         learners = [Learner(network, recipe, processes) for network in networks]
         return Trainer(
             self.crawl, self.labels.table, self.labels.rows, weights, learners, recipe, processes,
-            checkpoint, self.folder, validation, load_progress(self.folder, learners),
+            checkpoint, self.folder, validation, load_progress(self.folder, learners), save_seconds,
         )  # fmt: skip

@@ -1,20 +1,19 @@
 """What a network is trained on: web labels, or those of a correction."""
 
 import hashlib
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from vsgraph.common.blocks import row_blocks
-from vsgraph.common.checks import check_one_of
+from vsgraph.common.checks import check_one_of, check_truth
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.result.correction import Correction
 
-Kind = Literal["final", "gnn", "cnn", "web", "decided"]
-KINDS: tuple[str, ...] = get_args(Kind)
+KINDS = ("final", "gnn", "cnn", "web", "decided")
 
 
 class Labels(NamedTuple):
@@ -39,10 +38,7 @@ class Labels(NamedTuple):
         return np.flatnonzero(self.table.total > 0)
 
     def counts(self) -> NDArray[np.float64]:
-        """Return the number of images of each class, soft labels summed.
-
-        So class weights from these counts average one over the images, even for soft labels.
-        """
+        """Return the number of images of each class, (n_classes,); soft labels are summed."""
         n_classes = self.table.shape[1]
         if issparse(self.table):
             return np.bincount(self.table.indices, minlength=n_classes).astype(np.float64)
@@ -87,7 +83,9 @@ def corrected_labels(correction: Correction, kind: str = "final") -> Labels:
     several = correction.web_labels.ndim == 2
     if kind in {"web", "decided"}:
         chosen = correction.web_labels if kind == "web" else correction.final_labels
-        return Labels(_as_matrix(chosen, len(correction.class_names)), several)
+        n_images, n_classes = len(correction), len(correction.class_names)
+        table = check_truth("labels", chosen, n_rows=n_images, n_classes=n_classes)
+        return Labels(table.astype(bool), several)
     if kind == "final":
         return Labels(correction.soft_labels(), several)
     scores = correction.gnn_probs if kind == "gnn" else correction.cnn_probs
@@ -96,12 +94,3 @@ def corrected_labels(correction: Correction, kind: str = "final") -> Labels:
     if not several:
         scores = scores.scaled(1 / np.where(scores.total > 0, scores.total, 1))
     return Labels(scores, several)
-
-
-def _as_matrix(labels: NDArray[Any], n_classes: int) -> csr_array:
-    """Return labels of either shape as a sparse matrix; -1 is an empty row."""
-    if labels.ndim == 2:
-        return csr_array(labels.astype(bool))
-    starts = np.concatenate([[0], np.cumsum(labels >= 0)])
-    classes = labels[labels >= 0]
-    return csr_array((np.ones(len(classes), bool), classes, starts), (len(labels), n_classes))

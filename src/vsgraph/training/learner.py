@@ -17,8 +17,6 @@ class Learner:
         self.network = network.to(processes.device, memory_format=torch.channels_last)
         self._forward = share_training(self.network, processes)
         self._loss = recipe.loss
-        self._mixed = recipe.precision == "bf16"
-        self._device_type = processes.device.partition(":")[0]
         self._optimizer = torch.optim.SGD(
             network.parameters(), lr=recipe.learning_rate, momentum=recipe.momentum,
             weight_decay=recipe.weight_decay,
@@ -27,9 +25,7 @@ class Learner:
     def losses(self, pixels: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Return the loss of each image, (n_images,), and its logits, (n_images, n_classes)."""
         self.network.train()
-        with torch.autocast(self._device_type, dtype=torch.bfloat16, enabled=self._mixed):
-            _, logits = self._forward(pixels)
-        logits = logits.float()
+        _, logits = self._forward(pixels)
         return image_losses(logits, labels, self._loss), logits.detach()
 
     def step(self, rate: float) -> None:

@@ -7,12 +7,10 @@ from torch.nn import functional
 
 
 def image_losses(logits: Tensor, labels: Tensor, loss: str) -> Tensor:
-    """Return the loss of each image.
+    """Return the loss of each image, (n_images,), from logits and labels, (n_images, n_classes).
 
     ``softmax``: ``- sum_c labels_c log p_c``, the soft cross-entropy of Eq. 9. ``sigmoid``: binary
     cross-entropy of each class, summed, as in the released code.
-
-    Logits and labels, which may be soft, are of shape (n_images, n_classes).
     """
     if loss == "softmax":
         return -(labels * functional.log_softmax(logits, dim=1)).sum(dim=1)
@@ -21,9 +19,9 @@ def image_losses(logits: Tensor, labels: Tensor, loss: str) -> Tensor:
 
 
 def class_weights(n_images: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return the weight ``N / (C n_y)`` of each class, so that all classes weigh the same in sum.
+    """Return the weight ``N / (C n_y)`` of each class, which gives all classes the same total.
 
-    N and C count the classes that have images; the others get 1. The mean over images is 1.
+    N and C count only classes with images; the others get 1. The mean over images is 1.
 
     >>> class_weights(np.array([1.0, 4.0, 0.0])).tolist()
     [2.5, 0.625, 1.0]

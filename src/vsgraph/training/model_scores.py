@@ -44,14 +44,11 @@ def truth_for(model: Checkpoint, crawl: Crawl, *, with_unknown: bool = False) ->
             f"as {', '.join(map(repr, unknown[:3]))}; test it on its own classes, or pass "
             "with_unknown=True (--open-set) to count them as none of its classes"
         )
-    shown = crawl.labels_matrix() if crawl.truth is None else crawl.truth
-    known = [i for i, name in enumerate(crawl.class_names) if name in places]
-    columns = [places[crawl.class_names[i]] for i in known]
-    moved = csr_array(
-        (np.ones(len(known), bool), (known, columns)),
-        shape=(len(crawl.class_names), len(places)),
-    )
-    return csr_array(shown.astype(np.int64) @ moved.astype(np.int64)).astype(bool)
+    shown = (crawl.labels_matrix() if crawl.truth is None else crawl.truth).tocoo()
+    columns = np.array([places.get(name, -1) for name in crawl.class_names])[shown.col]
+    known = columns >= 0
+    cells = (np.ones(known.sum(), bool), (shown.row[known], columns[known]))
+    return csr_array(cells, shape=(len(crawl), len(places)))
 
 
 @dataclasses.dataclass(frozen=True)

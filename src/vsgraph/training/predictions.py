@@ -1,4 +1,4 @@
-"""What a trained model says of pictures: of a whole crawl, or of a few files."""
+"""The predictions of a trained model, for a whole crawl or for a few files."""
 
 import csv
 import io
@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vsgraph.common.files import write_whole
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.encoders import Embedding, embed_images, encode_pictures, image_encoder
 from vsgraph.encoders.sources.checkpoints import Checkpoint
-
-LABELS = "labels.csv"
 
 
 def predict(
@@ -53,13 +50,12 @@ def predict(
     class_names = Checkpoint.load(model).class_names
     encoder = image_encoder(model, runtime=runtime, precision=precision)
     embedding = embed_images(crawl, encoder, out, overwrite=overwrite, progress=progress)
-    images = crawl.table["image"].to_pylist()
-    table = label_table(images, np.asarray(embedding.probs), class_names)
-    write_whole(out / LABELS, table)
+    table = label_table(crawl.table["image"].to_pylist(), embedding.probs, class_names)
+    write_whole(out / "labels.csv", table)
     return embedding
 
 
-def label_table(images: Sequence[str], probs: NDArray[Any], class_names: Sequence[str]) -> str:
+def label_table(images: Sequence[str], probs: Any, class_names: Sequence[str]) -> str:  # noqa: ANN401
     r"""Return the likeliest class of each image as CSV.
 
     >>> label_table(["a.jpg", "b.jpg"], np.array([[0.25, 0.75], [0, 0]]), ["ant", "bee"])
@@ -111,7 +107,9 @@ def classify(model: Path, paths: Sequence[Path], *, top: int = 3) -> list[Classi
         One entry per file, the files of a folder in order.
     """
     class_names = Checkpoint.load(model).class_names
-    files = [file for path in paths for file in _files(path)]
+    files: list[Path] = []
+    for path in paths:
+        files += sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
     encoded, problems = encode_pictures(image_encoder(model), files)
     classified = []
     for file, probs, problem in zip(files, np.asarray(encoded.probs), problems, strict=True):
@@ -119,8 +117,3 @@ def classify(model: Path, paths: Sequence[Path], *, top: int = 3) -> list[Classi
         classes = {class_names[i]: round(float(probs[i]), 4) for i in best}
         classified.append(Classified(file, classes, problem))
     return classified
-
-
-def _files(path: Path) -> list[Path]:
-    """Return a file, or the files of a folder."""
-    return sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]

@@ -49,12 +49,16 @@ class Processes:
         return sums.tolist()
 
     def together(self, values: Tensor) -> Tensor:
-        """Return the values of all processes, in order, and so the same everywhere."""
+        """Return the values of all processes, joined in order."""
         if self.n == 1:
             return values
+        return torch.cat(self._gather(values.cpu())).to(values.device)
+
+    def _gather(self, value: Any) -> list[Any]:  # noqa: ANN401
+        """Return the value of each process, in order."""
         parts: list[Any] = [None] * self.n
-        distributed.all_gather_object(parts, values.cpu())
-        return torch.cat(parts).to(values.device)
+        distributed.all_gather_object(parts, value)
+        return parts
 
     def first_decides(self, answer: bool) -> bool:  # noqa: FBT001
         """Return the first process's answer in every process."""
@@ -64,9 +68,7 @@ class Processes:
         """Return the entries of all processes in one dictionary."""
         if self.n == 1:
             return entries
-        parts: list[Any] = [None] * self.n
-        distributed.all_gather_object(parts, entries)
-        return {key: value for part in parts for key, value in part.items()}
+        return {key: value for part in self._gather(entries) for key, value in part.items()}
 
     def wait(self) -> None:
         """Wait until every process is here."""
@@ -97,8 +99,10 @@ def share_training(network: nn.Module, processes: Processes) -> nn.Module:
     if processes.n == 1:
         return network
     if processes.device == "cpu":
-        shared = _with_shared_norms(network)
-        return nn.parallel.DistributedDataParallel(shared, **OWN_BUFFERS)
+        for module in network.modules():
+            if type(module) is nn.BatchNorm2d:
+                module.__class__ = SharedNorm  # in place: its weights stay the same tensors
+        return nn.parallel.DistributedDataParallel(network, **OWN_BUFFERS)
     synced = nn.SyncBatchNorm.convert_sync_batchnorm(network)
     device = torch.device(processes.device)
     return nn.parallel.DistributedDataParallel(synced, device_ids=[device], **OWN_BUFFERS)
@@ -149,11 +153,3 @@ class SharedNorm(nn.BatchNorm2d):
         self.running_var.lerp_(variance.to(self.running_var.dtype), self.momentum)
         if self.num_batches_tracked is not None:
             self.num_batches_tracked += 1
-
-
-def _with_shared_norms(network: nn.Module) -> nn.Module:
-    """Share every batch norm of a network, in place; its weights stay the same tensors."""
-    for module in network.modules():
-        if type(module) is nn.BatchNorm2d:
-            module.__class__ = SharedNorm
-    return network

@@ -30,11 +30,6 @@ class Start:
         Side of the pictures in pixels; by default the network's own.
     pretrained : bool
         Start from published weights, or from random ones.
-
-    Examples
-    --------
-    >>> Start("resnet50", pretrained=False)
-    Start(network='resnet50', size=None, pretrained=False)
     """
 
     network: str = "lite0"
@@ -48,10 +43,9 @@ class Start:
 
 
 def network_to_finetune(image_encoder: str, *, co_teaching: bool) -> str:
-    """Return the network to fine-tune on the labels of a run: its image encoder, if trained.
+    """Return the network to fine-tune on the labels of a run: its image encoder, if trained here.
 
-    Otherwise, and for Co-teaching, it is ``lite0``: one trained model gives two equal networks, and
-    Co-teaching needs two that differ.
+    Otherwise it is ``lite0``; for Co-teaching, too, which needs two networks that differ.
     """
     own = Start(image_encoder)
     return own.network if own.is_trained_model and not co_teaching else Start().network
@@ -72,18 +66,12 @@ class Recipe:
     batch_size : int
         Images per step, over all processes.
     momentum, weight_decay : float
-        Of stochastic gradient descent; norms and biases decay like all other weights.
+        Of stochastic gradient descent; norms and biases decay like all other weights. The paper's.
     loss : {'auto', 'softmax', 'sigmoid'}
         Soft cross-entropy (Eq. 9), or binary cross-entropy summed over classes as in the released
         code; 'auto' takes the latter if images have several labels.
-    reweight : bool
-        Give images of rare classes more weight.
     smallest_crop : float
         The smallest share of a picture in a random crop; 1 takes the whole.
-    flip : bool
-        Mirror half of the pictures.
-    precision : {'fp32', 'bf16'}
-        What the network computes in.
     forget_rate : float, optional
         Co-teaching: train two networks, each on the images that the other finds easy; in the end
         this share of a batch is left out.
@@ -106,10 +94,7 @@ class Recipe:
     momentum: float = 0.9
     weight_decay: float = 1e-4
     loss: Literal["auto", "softmax", "sigmoid"] = "auto"
-    reweight: bool = True
     smallest_crop: float = 0.25
-    flip: bool = True
-    precision: Literal["fp32", "bf16"] = "fp32"
     forget_rate: float | None = None
     forget_epochs: int = 10
     random_state: int = 0
@@ -124,23 +109,15 @@ class Recipe:
                 check_fraction(name, getattr(self, name))
         if self.smallest_crop == 0:
             raise InputError("smallest_crop must be above 0: a crop needs some pixels")
-        for name in ("reweight", "flip"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} must be true or false, got {getattr(self, name)!r}")
         check_one_of("loss", self.loss, ("auto", "softmax", "sigmoid"))
-        check_one_of("precision", self.precision, ("fp32", "bf16"))
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:  # noqa: ANN401
-        """Return a recipe by name, with some numbers changed.
+        """Return one of `PRESETS` by name, with some attributes changed.
 
-        Parameters
-        ----------
-        name : {'small', 'google-500', 'webvision-1000', 'nus-81-web'}
-            The defaults, or the paper's recipe for a data set: the first two of those start from
-            random weights, ``nus-81-web`` from a network trained on ImageNet.
-        **changes
-            Attributes to change; other names are refused.
+        'small' has the defaults; the others are the paper's recipes for its data sets. Of those,
+        'google-500' and 'webvision-1000' are for random weights, 'nus-81-web' for a network trained
+        on ImageNet.
         """
         check_one_of("preset", name, tuple(PRESETS))
         known = [field.name for field in dataclasses.fields(cls)]

@@ -14,13 +14,18 @@ from vsgraph.training.learner import Learner
 LAST = "last.safetensors"
 
 
+def no_sums() -> dict[str, float]:
+    """Return the sums at the start of an epoch: images, their losses, right answers."""
+    return {"n": 0.0, "loss": 0.0, "right": 0.0}
+
+
 @dataclasses.dataclass
 class Progress:
     """How far a training is."""
 
     epoch: int = 0
     step: int = 0  # the next one of the epoch
-    sums: dict[str, float] = dataclasses.field(default_factory=dict)  # of the epoch so far
+    sums: dict[str, float] = dataclasses.field(default_factory=no_sums)  # of the epoch so far
     history: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # one per epoch
     best: float = -math.inf  # the best validation score
     kept: int = 0  # the epoch, from 1, whose network is kept

@@ -18,15 +18,15 @@ from vsgraph.encoders.sources.hub import (
     timm_architecture,
     timm_network,
     vision_architecture,
+    vision_network,
 )
-from vsgraph.encoders.sources.hub import vision_network as load_vision
 from vsgraph.encoders.sources.lite import lite_network
 from vsgraph.encoders.sources.networks import Classifier, build_body, n_features
 from vsgraph.encoders.sources.towers import tower
 from vsgraph.errors import InputError, is_meant
 from vsgraph.training.recipe import Recipe, Start
 
-MOMENTUM = 0.1  # of the running means of norms
+MOMENTUM = 0.1  # of running means of norms: they adapt in tens of steps; published ones in hundreds
 
 
 def start_networks(
@@ -46,37 +46,24 @@ def start_networks(
         torch.manual_seed(recipe.random_state + number)
         architecture, network = _classifier(start, class_names)
         networks.append(network)
-    for network in networks:
-        _shorten_running_means(network)
-    return networks, architecture
-
-
-def _shorten_running_means(network: Any) -> None:  # noqa: ANN401
-    """Let the running means of norms adapt within tens of steps; published ones take hundreds."""
-    for module in network.modules():
+    for module in torch.nn.ModuleList(networks).modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):  # noqa: SLF001
             module.momentum = MOMENTUM
+    return networks, architecture
 
 
 def _classifier(start: Start, class_names: Sequence[str]) -> tuple[Architecture, Any]:
     """Return a classifier and its architecture."""
     if start.is_trained_model:
-        return _trained(Path(start.network), start.size, class_names)
+        folder = Path(start.network)
+        checkpoint = Checkpoint.load(folder)
+        checkpoint.refuse_other_classes(class_names, "the crawl")
+        side = checkpoint.architecture.height
+        if start.size not in {None, side}:
+            raise InputError(f"{folder} was trained at {side} pixels; leave size unset")
+        return checkpoint.architecture, checkpoint.build(folder)
     architecture, body = _body(start.network, start.size, pretrained=start.pretrained)
     return architecture, Classifier(body, n_features(body, architecture), len(class_names))
-
-
-def _trained(
-    folder: Path, size: int | None, class_names: Sequence[str]
-) -> tuple[Architecture, Any]:
-    """Return a trained model, to train it further."""
-    checkpoint = Checkpoint.load(folder)
-    checkpoint.refuse_other_classes(class_names, "the crawl")
-    if size not in {None, checkpoint.architecture.height}:
-        raise InputError(
-            f"{folder} was trained at {checkpoint.architecture.height} pixels; leave size unset"
-        )
-    return checkpoint.architecture, checkpoint.build(folder)
 
 
 def _body(name: str, size: int | None, *, pretrained: bool) -> tuple[Architecture, Any]:
@@ -103,5 +90,5 @@ def _body(name: str, size: int | None, *, pretrained: bool) -> tuple[Architectur
     folder = find_folder(name, "the network")
     architecture = vision_architecture(folder, size)
     if pretrained:
-        return architecture, load_vision(folder, architecture)
+        return architecture, vision_network(folder, architecture)
     return architecture, build_body(architecture)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from vsgraph.common.formatting import say_span
+from vsgraph.common.progress import bar
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.encoders.sources.checkpoints import WEIGHTS, Checkpoint
@@ -26,10 +26,9 @@ from vsgraph.training.learner import Learner
 from vsgraph.training.losses import image_weights
 from vsgraph.training.processes import Processes
 from vsgraph.training.recipe import Recipe
-from vsgraph.training.resume_file import LAST, Progress, save_progress, write_weights
+from vsgraph.training.resume_file import LAST, Progress, no_sums, save_progress, write_weights
 from vsgraph.training.validation import Validation
 
-SAVE_SECONDS = 600
 TIMED = 3  # steps after which the time left is announced
 
 
@@ -48,7 +47,7 @@ class Trainer:
     folder: Path
     validation: Validation | None
     progress: Progress
-    save_seconds: float = SAVE_SECONDS
+    save_seconds: float
     n_timed: int = 0  # steps since the start of this process
     unreadable: dict[int, tuple[str, str]] = dataclasses.field(default_factory=dict)
 
@@ -56,6 +55,11 @@ class Trainer:
     def n_steps(self) -> int:
         """Steps per epoch."""
         return max(1, len(self.rows) // self.recipe.batch_size)
+
+    @property
+    def n_left(self) -> int:
+        """Steps that are left."""
+        return (self.recipe.epochs - self.progress.epoch) * self.n_steps - self.progress.step
 
     def plan(self) -> str:
         """Describe what will be done."""
@@ -70,46 +74,37 @@ class Trainer:
 
     def train(self, *, show_bar: bool, tell: Callable[[str], None]) -> None:
         """Run the epochs that are left."""
-        first_step = self.progress.epoch * self.n_steps + self.progress.step
-        hidden = None if show_bar and self.processes.is_first else True
+        show_bar = show_bar and self.processes.is_first
         if self.progress.history and self.processes.is_first:  # killed before it was written
             write_history(self.folder, self.progress.history)
-        with quiet_decoders(), tqdm(
-            total=self.recipe.epochs * self.n_steps, initial=first_step, desc="training",
-            unit="step", disable=hidden, leave=False,
-        ) as bar:  # fmt: skip
+        with quiet_decoders(), bar(self.n_left, "training", "step", progress=show_bar) as steps:
             while self.progress.epoch < self.recipe.epochs:
-                self._epoch(bar, tell)
+                self._epoch(steps, tell)
                 tell(say(self.progress.history[-1]))
         self.unreadable = self.processes.merged(self.unreadable)
 
-    def _epoch(self, bar: "tqdm[Any]", tell: Callable[[str], None]) -> None:
+    def _epoch(self, steps: Any, tell: Callable[[str], None]) -> None:  # noqa: ANN401
         """Run what is left of an epoch, then judge the network and save."""
         started = saved = time.monotonic()
-        before = self.progress.sums.get("n", 0)
+        before = self.progress.sums["n"]
         for batch in self._batches():
             self._step(batch)
-            bar.update()
+            steps.update()
             sums, now = self.progress.sums, time.monotonic()
-            speed = (sums.get("n", 0) - before) / max(now - started, 1e-9)
-            bar.set_postfix(
+            speed = (sums["n"] - before) / max(now - started, 1e-9)
+            steps.set_postfix(
                 {"epoch": self.progress.epoch + 1, "images/s": f"{speed:.0f}", **_means(sums)}
             )
             self.progress.step += 1
             self.n_timed += 1
-            if self.n_timed == TIMED and speed and self._images_left():
-                tell(f"about {say_span(self._images_left() / speed)} left")
+            if self.n_timed == TIMED and speed and self.n_left:
+                n_images = self.n_left * min(self.recipe.batch_size, len(self.rows))
+                tell(f"about {say_span(n_images / speed)} left")
             if self.processes.first_decides(now - saved > self.save_seconds):
                 self.save()
                 saved = time.monotonic()
-        n_images = self.progress.sums.get("n", 0) - before
-        self._finish_epoch(n_images / (time.monotonic() - started))
-
-    def _images_left(self) -> int:
-        """Return how many images are still to be seen."""
-        at = self.progress
-        steps = (self.recipe.epochs - at.epoch) * self.n_steps - at.step
-        return steps * min(self.recipe.batch_size, len(self.rows))
+        n_seen = self.progress.sums["n"] - before
+        self._finish_epoch(n_seen / (time.monotonic() - started))
 
     def _batches(self) -> Iterator[Batch]:
         """Yield this process's parts of the batches of an epoch that are left."""
@@ -118,7 +113,7 @@ class Trainer:
 
         def crop(row: int) -> RandomCrop:
             return RandomCrop.draw(
-                side.height, side.width, smallest=recipe.smallest_crop, flip=recipe.flip,
+                side.height, side.width, smallest=recipe.smallest_crop,
                 seed=(recipe.random_state, epoch, row),
             )  # fmt: skip
 
@@ -132,7 +127,8 @@ class Trainer:
         self.unreadable |= {row: (reason, detail) for row, reason, detail in batch.problems}
         at = self.progress
         number = at.epoch * self.n_steps + at.step
-        torch.manual_seed(step_seed(self.recipe, number, self.processes.rank))  # of dropout
+        seed = np.random.SeedSequence([self.recipe.random_state, number, self.processes.rank])
+        torch.manual_seed(int(seed.generate_state(1)[0]))  # of dropout
         n = self.processes.total(len(batch.rows))[0]
         if not n:
             return
@@ -142,7 +138,7 @@ class Trainer:
         for learner in self.learners:
             learner.step(learning_rate(self.recipe, number, self.n_steps))
         for name, value in (("n", n), ("loss", n * loss), ("right", right)):
-            at.sums[name] = at.sums.get(name, 0) + value
+            at.sums[name] += value
 
     def _learn(self, batch: Batch, n: float) -> tuple[float, float]:
         """Compute gradients; return this process's share of the loss, and its right answers."""
@@ -192,7 +188,7 @@ class Trainer:
             line |= measures
             score = next(iter(measures.values()))
         at.history.append(line)
-        at.epoch, at.step, at.sums = at.epoch + 1, 0, {}
+        at.epoch, at.step, at.sums = at.epoch + 1, 0, no_sums()
         if score >= at.best:
             at.best, at.kept = score, at.epoch
             if self.processes.is_first:
@@ -233,15 +229,7 @@ def say(line: dict[str, Any]) -> str:
     return f"{rest[0]}: {', '.join(rest[1:])}"
 
 
-def step_seed(recipe: Recipe, step: int, rank: int) -> int:
-    """Return the seed of dropout, the same when a step is repeated."""
-    return int(np.random.SeedSequence([recipe.random_state, step, rank]).generate_state(1)[0])
-
-
 def _means(sums: dict[str, float]) -> dict[str, float]:
     """Return loss and accuracy of an epoch so far."""
-    n = max(sums.get("n", 0), 1)
-    return {
-        "loss": round(sums.get("loss", 0) / n, 4),
-        "accuracy": round(sums.get("right", 0) / n, 4),
-    }
+    n = max(sums["n"], 1)
+    return {"loss": round(sums["loss"] / n, 4), "accuracy": round(sums["right"] / n, 4)}

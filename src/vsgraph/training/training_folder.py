@@ -56,27 +56,16 @@ def claim_folder(folder: Path, key: dict[str, Any], *, overwrite: bool) -> None:
 
 def _differences(former: dict[str, Any], key: dict[str, Any]) -> list[str]:
     """Describe how two trainings differ."""
-    old, new = _flat(former), _flat(key)
+    old, new = ({**k, **k.get("recipe", {}), "recipe": None} for k in (former, key))
     lines = []
     for name in [*new, *sorted(set(old) - set(new) - {"versions"})]:
-        if old.get(name) == new.get(name):
+        before, now = (
+            "not set" if k.get(name) is None else json.dumps(k[name]) for k in (old, new)
+        )
+        if before == now:
             continue
         if name in {"crawl", "labels", "validation"}:
             lines.append(f"{name} {'were' if name == 'labels' else 'was'} different")
         else:
-            lines.append(f"{name} was {_plain(old.get(name))}, now {_plain(new.get(name))}")
+            lines.append(f"{name} was {before}, now {now}")
     return lines
-
-
-def _flat(key: dict[str, Any]) -> dict[str, Any]:
-    """Return a training's key with the numbers of its recipe beside the rest."""
-    return {**key, **key.get("recipe", {}), "recipe": None}
-
-
-def _plain(value: object) -> str:
-    """Return a value as a user writes it.
-
-    >>> _plain(None), _plain(True), _plain(0.1)
-    ('not set', 'true', '0.1')
-    """
-    return "not set" if value is None else json.dumps(value)
