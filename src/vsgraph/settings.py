@@ -113,6 +113,7 @@ class Settings:
     confidence_threshold: float = 0.7  # tau_f
     gnn_weight: float = 0.5  # lambda
     text_evidence: bool = True
+    purity: float = 0.93
     relabel_threshold: float = 0.5
     drop_threshold: float = 0.05
     reject_threshold: float = 0.7

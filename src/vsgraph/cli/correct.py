@@ -13,14 +13,19 @@ from vsgraph.common.formatting import decided
 from vsgraph.runs import Choices, preview, run
 from vsgraph.runs.stages import NAMES
 
-FEW_CLASSES = 10  # with fewer, fewer images are rejected
-MORE = 0.7
+
+def given_purity(purity: float | None) -> dict[str, float]:
+    """Return the setting, if it was given."""
+    return {} if purity is None else {"purity": purity}
 
 
 @main.command("correct")
 @click.argument("path", metavar="[CRAWL]", type=CRAWL, required=False)
 @click.option("-o", "--out", type=NEW, required=True, help="Folder of the run.")
 @SET
+@click.option(
+    "--purity", type=click.FloatRange(0, 1), help="Wanted share of right labels; more rejects more."
+)
 @click.option("--meanings", type=FILE, help="Table of meanings, see vsgraph describe.")
 @click.option("--image-encoder", help="See vsgraph embed.  [default: lite0]")
 @click.option("--text-encoder", help="See vsgraph embed.  [default: minilm]")
@@ -56,7 +61,7 @@ def correct_command(
     started = time.monotonic()
     choices = {field.name: options.pop(field.name) for field in dataclasses.fields(Choices)}
     asked: dict[str, Any] = {
-        "settings": dict(map(read_change, changes)),
+        "settings": dict(map(read_change, changes)) | given_purity(options.pop("purity")),
         "choices": {name: value for name, value in choices.items() if value is not None},
         "forget": options.pop("forget"),
         "redo_from": options.pop("redo_from"),
@@ -70,17 +75,16 @@ def correct_command(
     finished = run(path, out, **asked, anyway=anyway, progress=not quiet, tell=tell)
     if quiet:
         return
-    counts, settings = finished.counts, finished.settings
+    counts = finished.counts
     click.echo(
         f"{sum(counts.values()):,} images: {decided(counts)}; took "
         f"{time.monotonic() - started:.0f} s"
     )
-    few = len(finished.correction.class_names) < FEW_CLASSES
-    lower = settings.reject_threshold > 0 and settings.reject_nearness < MORE
-    if few and lower and not counts["reject"]:
+    estimate = finished.correction.estimate
+    if estimate is not None:
         click.echo(
-            "no image was rejected; if some show none of the classes, reject more with --set "
-            f"reject_nearness={MORE} (now {settings.reject_nearness})"
+            f"estimated: {estimate['left']:.0%} of the labels left are right (web labels: "
+            f"{estimate['web']:.0%}); --purity sets the share"
         )
     if "report" in finished.keys:
         click.echo(f"report: {finished.top_page.resolve()}")

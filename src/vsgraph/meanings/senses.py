@@ -44,6 +44,7 @@ class Meaning:
     description: str  # the vector of the class is made from it
     match: float | None = None  # share of the class's texts nearest to it; None if not compared
     chosen: bool = False  # whether it is the sense to use
+    unwanted: bool = False  # whether its images are to be found and left out
 
 
 def candidate_senses(label: str, wordnet: WordNet) -> list[Meaning]:

@@ -13,8 +13,9 @@ from vsgraph.meanings.wordnet import WordNet
 
 COLUMNS = ("class", "chosen", "doubt", "wnid", "match", "description")
 MARKS = {"yes": True, "y": True, "x": True, "1": True, "true": True} | dict.fromkeys(
-    ("", "no", "n", "0", "false"), False
+    ("", "no", "n", "0", "false", "unwanted"), False
 )
+UNWANTED = "unwanted"
 
 
 def write_meanings(
@@ -23,6 +24,7 @@ def write_meanings(
     """Write meanings as CSV, in the order given: class, chosen, doubt, wnid, match, description.
 
     Beside a chosen sense, `doubt` says why another one may be right. The column is not read again.
+    A sense marked 'unwanted' is found among the images of its class, and left out.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -41,6 +43,7 @@ def write_meanings(
     doubts = {name: doubt(senses) for name, senses in by_class(meanings).items()}
     for meaning in meanings:
         marks = ("yes", doubts[meaning.class_name]) if meaning.chosen else ("", "")
+        marks = (UNWANTED, "") if meaning.unwanted else marks
         match = "" if meaning.match is None else f"{meaning.match:.3f}"
         table.writerow((meaning.class_name, *marks, meaning.wnid, match, meaning.description))
     write_whole(path, text.getvalue())
@@ -112,6 +115,17 @@ def read_meanings(
     return [_join(path, stripped[name], chosen[name], rows) for name in chosen]
 
 
+def read_unwanted(path: str | Path, *, wordnet: WordNet | None = None) -> list[Meaning]:
+    """Read the senses that are marked 'unwanted' in a table."""
+    rows = [row for row in _read_rows(Path(path)) if row.mark == UNWANTED]
+    return [dataclasses.replace(_complete(row, wordnet), unwanted=True) for row in rows]
+
+
+def senses_in(path: str | Path) -> set[tuple[str, str]]:
+    """Return the class and WordNet id of every row of a table, whatever its mark."""
+    return {(row.class_name, row.wnid) for row in _read_rows(Path(path))}
+
+
 @dataclasses.dataclass(frozen=True)
 class _Row:
     """A line of the table as written; `mark` is 'yes' if there is no column `chosen`."""
@@ -161,7 +175,7 @@ def _read_rows(path: Path) -> Iterator[_Row]:
 def _complete(row: _Row, wordnet: WordNet | None) -> Meaning:
     """Check a line and add WordNet's description if it has none."""
     if row.mark not in MARKS:
-        raise row.error(f"chosen must be 'yes' or empty, got {row.mark!r:.40}")
+        raise row.error(f"chosen must be 'yes', 'unwanted' or empty, got {row.mark!r:.40}")
     if not (row.wnid or row.description):
         raise row.error(f"{row.class_name!r:.60} has neither a description nor a wnid")
     description = row.description

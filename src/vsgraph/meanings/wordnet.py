@@ -97,6 +97,14 @@ class WordNet:
                 return _open(path.resolve())
         raise InputError(f"WordNet 3.0 was not found. {HOW_TO_GET}")
 
+    @staticmethod
+    def is_found() -> bool:
+        """Return whether WordNet 3.0 can be opened without a folder."""
+        try:
+            return bool(WordNet.open())
+        except InputError:
+            return False
+
     def __contains__(self, wnid: object) -> bool:
         is_wnid = isinstance(wnid, str) and re.fullmatch(r"n[0-9]{8}", wnid)
         return bool(is_wnid) and str(wnid)[1:] in self._entries

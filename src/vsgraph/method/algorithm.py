@@ -5,6 +5,7 @@ stage is done again only if something that it depends on has changed.
 """
 
 import dataclasses
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -17,6 +18,7 @@ from vsgraph.common.checks import Floats
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.method.anchors import match_labels, pick_anchors, smooth
 from vsgraph.method.decisions import decide_all
+from vsgraph.method.doubt import Doubt, learn_doubt
 from vsgraph.method.evidence import Weigher, learn_weights
 from vsgraph.method.graph import connect
 from vsgraph.method.inputs import Inputs
@@ -34,7 +36,7 @@ class Job(Protocol):
 
     @property
     def inputs(self) -> Inputs:
-        """The arrays of the crawl, checked."""
+        """The arrays of the crawl, checked, as the settings want them."""
         ...
 
     @property
@@ -128,11 +130,25 @@ def weigh_witnesses(job: Job, trained: TrainedNetwork) -> Weigher | None:
     return weigher
 
 
+def doubt_labels(job: Job, trained: TrainedNetwork, weigher: Weigher | None) -> Doubt | None:
+    """Learn how far labels can be believed; None with several labels, or if Eq. 8 decides."""
+    if weigher is None or not job.inputs.single:
+        return None
+    trust = weigher.model.trust
+    return learn_doubt(job.inputs, trained.anchors, trust=trust, progress=job.progress)
+
+
 def score_images(
-    job: Job, smoothed: Floats, trained: TrainedNetwork, weigher: Weigher | None
+    job: Job,
+    smoothed: Floats,
+    trained: TrainedNetwork,
+    weigher: Weigher | None,
+    doubt: Doubt | None,
 ) -> ImageScores:
     """Weigh all evidence, or fuse graph and CNN (Eq. 8), for every image."""
-    scorer = Scorer(job.inputs, trained.network, weigher, smoothed, trained.anchors, job.settings)
+    scorer = Scorer(
+        job.inputs, trained.network, weigher, doubt, smoothed, trained.anchors, job.settings
+    )
     return scorer.score_all(progress=job.progress)
 
 
@@ -183,14 +199,14 @@ STAGES = (
     ),
     Stage(
         "anchors",
-        reads=("label_embeddings", "web_labels", "sources"),
+        reads=("label_embeddings", "web_labels", "words", "sources"),
         needs=("smoothing",),
         settings=("anchors_per_class",),
         work=choose_anchors,
     ),
     Stage(
         "network",
-        reads=("features", "web_labels"),
+        reads=("features", "web_labels", "words"),
         needs=("graph", "anchors"),
         settings=(
             *("self_weight", "form", "unit_features", "gnn_layers", "weight_decay", "solver"),
@@ -200,15 +216,22 @@ STAGES = (
     ),
     Stage(
         "evidence",
-        reads=("text_embeddings", "label_embeddings", "web_labels", "cnn_probs"),
+        reads=("text_embeddings", "label_embeddings", "web_labels", "words", "cnn_probs"),
         needs=("network",),
         settings=("text_evidence",),
         work=weigh_witnesses,
     ),
     Stage(
+        "doubt",
+        reads=("features", "text_embeddings", "label_embeddings", "web_labels", "words"),
+        needs=("network", "evidence"),
+        settings=(),
+        work=doubt_labels,
+    ),
+    Stage(
         "scores",
-        reads=("features", "text_embeddings", "label_embeddings", "cnn_probs"),
-        needs=("smoothing", "network", "evidence"),
+        reads=("features", "text_embeddings", "label_embeddings", "words", "cnn_probs"),
+        needs=("smoothing", "network", "evidence", "doubt"),
         settings=("confidence_threshold", "gnn_weight", "kept_scores"),
         work=score_images,
     ),
@@ -216,7 +239,10 @@ STAGES = (
         "decisions",
         reads=("web_labels",),
         needs=("scores",),
-        settings=("relabel_threshold", "drop_threshold", "reject_threshold", "reject_nearness"),
+        settings=(
+            *("purity", "relabel_threshold", "drop_threshold"),
+            *("reject_threshold", "reject_nearness"),
+        ),
         work=decide_images,
     ),
 )
@@ -249,7 +275,7 @@ class Solver:
 
     Attributes
     ----------
-    inputs : Inputs
+    given : Inputs
         The arrays of the crawl.
     progress : bool
         Show progress bars.
@@ -257,10 +283,19 @@ class Solver:
         The numbers of the correction at work.
     """
 
-    inputs: Inputs
+    given: Inputs
     progress: bool = False
     settings: Settings = dataclasses.field(default_factory=Settings)
     _results: dict[str, tuple[dict[str, Any], Any]] = dataclasses.field(default_factory=dict)
+
+    @functools.cached_property
+    def _with_words(self) -> Inputs:
+        return self.given.with_words()
+
+    @property
+    def inputs(self) -> Inputs:
+        """The arrays of the crawl; the paper's forms know no words."""
+        return self._with_words if self.settings.text_evidence else self.given
 
     def correct(self, settings: Settings) -> Correction:
         """Correct the labels."""
@@ -270,7 +305,7 @@ class Solver:
         names = ("graph", "anchors", "network", "scores", "decisions")
         graph, choice, trained, scores, decisions = map(self.result, names)
         return assemble(
-            self.inputs.class_names, self.inputs.web_labels, settings,
+            self.given.class_names, self.given.web_labels, settings,
             graph, choice, trained.anchors, scores, decisions,
         )  # fmt: skip
 
@@ -295,7 +330,8 @@ def assemble(  # noqa: PLR0917
     scores: ImageScores,
     decisions: Decisions,
 ) -> Correction:
-    """Put the results of the stages together."""
+    """Put the results of the stages together, without the classes that are not wanted."""
+    wanted = anchors.classes < len(class_names)
     return Correction(
         class_names=class_names,
         web_labels=web_labels,
@@ -308,8 +344,9 @@ def assemble(  # noqa: PLR0917
         text_factor=scores.text,
         confusion=scores.confusion,
         evidence_weights=scores.weights,
-        text_match=choice.match,
-        anchors=anchors,
+        text_match=choice.match[:, : len(class_names)],
+        anchors=Anchors(anchors.rows[wanted], anchors.classes[wanted], anchors.match[wanted]),
+        unwanted=scores.unwanted,
         adjacency=graph.adjacency,
         graph_recall=graph.recall,
         settings=settings,

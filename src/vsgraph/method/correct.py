@@ -7,14 +7,14 @@ from scipy.sparse import csr_array
 
 from vsgraph.errors import InputError
 from vsgraph.method.algorithm import Solver
-from vsgraph.method.inputs import check_inputs
+from vsgraph.method.inputs import Words, check_inputs
 from vsgraph.neighbors.search import Neighbors
 from vsgraph.result.correction import Correction
 from vsgraph.result.scores import TopScores
 from vsgraph.settings import Settings
 
 
-def correct(
+def correct(  # noqa: PLR0913
     features: ArrayLike,
     text_embeddings: ArrayLike,
     label_embeddings: ArrayLike,
@@ -24,6 +24,7 @@ def correct(
     graph: csr_array | Neighbors | None = None,
     sources: ArrayLike | None = None,
     class_names: Sequence[str] | None = None,
+    words: Words | None = None,
     settings: Settings | None = None,
     progress: bool = False,
 ) -> Correction:
@@ -50,6 +51,8 @@ def correct(
         Where each image comes from; if given, every source gives its own anchors.
     class_names : sequence of str, optional
         Names for the classes; their numbers otherwise.
+    words : Words, optional
+        Names of the classes, which texts have them, and senses that are not meant.
     settings : Settings, optional
         The numbers to use; the defaults otherwise.
     progress : bool
@@ -79,6 +82,6 @@ def correct(
         raise InputError(f"settings must be a vsgraph.Settings, got {type(settings).__name__}")
     inputs = check_inputs(
         features, text_embeddings, label_embeddings, web_labels, cnn_probs,
-        graph=graph, sources=sources, class_names=class_names,
+        graph=graph, sources=sources, class_names=class_names, words=words,
     )  # fmt: skip
     return Solver(inputs, progress=progress).correct(settings)

@@ -1,6 +1,18 @@
 """Keep, relabel or reject: what to do with each image, and by which rule.
 
-In order, the first rule that applies decides:
+By default every label has a probability of being right (:mod:`vsgraph.method.doubt`), and as many
+images are kept or relabeled as can be had at the wanted share of right labels (`purity`). In order,
+the first rule that applies decides:
+
+1. *not judged*: there is nothing to judge by, since the web label's class has no anchors, or the
+   image has neither a picture nor a text: keep.
+2. *unwanted*: it most likely shows a sense that is not meant: reject.
+3. *open set*: it most likely shows none of the classes: reject.
+4. *doubtful*: its likeliest label is not sure enough for the wanted share: reject.
+5. *agrees*: the likeliest label is the web label: keep.
+6. *confident*: another label is likelier: relabel.
+
+In the paper's forms, and with several labels per image:
 
 1. *not judged*: there is nothing to judge by, since no web label's class has anchors, or the image
    has neither a picture nor a text: keep.
@@ -14,6 +26,7 @@ With multi-label data the labels of an image are the web labels, plus those that
 has no anchors stays as it is; an image left without any label is rejected.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -21,10 +34,13 @@ from numpy.typing import NDArray
 
 from vsgraph.common.blocks import row_blocks
 from vsgraph.common.checks import Floats
+from vsgraph.errors import VSGraphWarning
 from vsgraph.method.open_set import LIKELY, far_from_all, own_texts_count
 from vsgraph.method.scoring import ImageScores
-from vsgraph.result.parts import OUTCOMES, Decisions, Rule
+from vsgraph.result.parts import OUTCOMES, Decision, Decisions, Rule
 from vsgraph.settings import Settings
+
+HALF = 0.5
 
 
 def decide_all(scores: ImageScores, web_labels: NDArray[Any], *, settings: Settings) -> Decisions:
@@ -44,6 +60,8 @@ def decide_all(scores: ImageScores, web_labels: NDArray[Any], *, settings: Setti
     decisions : Decisions
         In the shape of `web_labels`.
     """
+    if scores.unwanted is not None:
+        return decide_by_purity(scores, scores.unwanted, web_labels, purity=settings.purity)
     far = _far_images(scores, settings, several=web_labels.ndim == 2)
     final_labels = np.empty_like(web_labels)
     decisions, rules = np.empty((2, len(web_labels)), np.uint8)
@@ -55,6 +73,47 @@ def decide_all(scores: ImageScores, web_labels: NDArray[Any], *, settings: Setti
         final_labels[rows] = block.final_labels
         decisions[rows], rules[rows] = block.decisions, block.rules
     return Decisions(final_labels, decisions, rules)
+
+
+def decide_by_purity(
+    scores: ImageScores,
+    unwanted: NDArray[np.int16],
+    web_labels: NDArray[np.intp],
+    *,
+    purity: float,
+) -> Decisions:
+    """Decide on every image so that the share `purity` of the labels left is right."""
+    likeliest, belief = scores.final.argmax(), scores.final.max()
+    judged = scores.anchored[web_labels] & ~scores.silent
+    shows_class = judged & (unwanted < 0)
+    least = least_belief(belief[shows_class], purity)
+    rules = np.select(
+        [~judged, ~shows_class, belief < HALF, belief < least, likeliest == web_labels],
+        [Rule.NOT_JUDGED, Rule.UNWANTED, Rule.OPEN_SET, Rule.DOUBTFUL, Rule.AGREES],
+        Rule.CONFIDENT,
+    ).astype(np.uint8)
+    outcome = np.array([OUTCOMES[rule] for rule in Rule])[rules].astype(np.uint8)
+    labels = np.where(rules == Rule.CONFIDENT, likeliest, web_labels)
+    return Decisions(np.where(outcome == Decision.REJECT, -1, labels), outcome, rules)
+
+
+def least_belief(belief: Floats, purity: float) -> float:
+    """Return the least probability of a label that is kept, so that so many of them are right.
+
+    >>> least_belief(np.array([0.99, 0.95, 0.9, 0.6, 0.2]), 0.94)
+    0.9
+    """
+    best_first = np.sort(belief)[::-1].astype(np.float64)
+    share = np.cumsum(best_first) / np.arange(1, len(best_first) + 1)
+    enough = np.flatnonzero(share >= purity)
+    if len(best_first) and not len(enough):
+        warnings.warn(
+            f"not even the surest labels are right in {purity:.0%} of the cases; those likelier "
+            "right than wrong are kept",
+            VSGraphWarning,
+            stacklevel=2,
+        )
+    return max(float(best_first[enough[-1]]) if len(enough) else 0.0, HALF)
 
 
 def _far_images(scores: ImageScores, settings: Settings, *, several: bool) -> NDArray[np.bool_]:

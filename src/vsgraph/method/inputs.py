@@ -3,7 +3,7 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,11 +17,49 @@ from vsgraph.common.checks import (
     check_probs,
     check_vector,
     filled_rows,
+    label_matrix,
+    unit_rows,
 )
 from vsgraph.errors import InputError
 from vsgraph.method.graph import adopt_graph
 from vsgraph.neighbors.search import Neighbors
 from vsgraph.result.scores import TopScores
+
+
+@dataclasses.dataclass(frozen=True)
+class Words:
+    """What texts say word by word; the columns are the classes, then senses that are not meant.
+
+    Attributes
+    ----------
+    name_embeddings : float array of shape (n_columns, n_text_dims)
+        Embedded names, from the encoder of the texts.
+    names, words : bool csr_array of shape (n_images, n_columns)
+        Which texts have the name; which have the name or another word for the meant sense.
+    unwanted_embeddings : float array of shape (n_unwanted, n_text_dims)
+        Embedded descriptions of the senses that are not meant.
+    unwanted_of : int array of shape (n_unwanted,)
+        The class among whose images each of them is found.
+    unwanted_names : tuple of str
+        What to call them.
+    """
+
+    name_embeddings: Floats
+    names: csr_array
+    words: csr_array
+    unwanted_embeddings: Floats
+    unwanted_of: NDArray[np.intp]
+    unwanted_names: tuple[str, ...]
+
+
+class Repeated(NamedTuple):
+    """Scores read by rows, some columns of which stand for several classes."""
+
+    scores: Floats | TopScores
+    columns: NDArray[np.intp]
+
+    def __getitem__(self, rows: Any) -> Floats:  # type: ignore[override]  # noqa: ANN401
+        return np.asarray(self.scores[rows])[:, self.columns]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,6 +86,10 @@ class Inputs:
         Where each image comes from.
     class_names : tuple of str
         Names of the classes.
+    words : Words or None
+        What the texts say word by word.
+    n_unwanted : int
+        How many of the classes, the last ones, are senses that are not meant.
     """
 
     features: Floats
@@ -55,15 +97,52 @@ class Inputs:
     label_embeddings: Floats
     web_labels: NDArray[Any]
     labels: csr_array
-    cnn_probs: Floats | TopScores | None
+    cnn_probs: Any
     graph: csr_array | Neighbors | None
     sources: NDArray[Any] | None
     class_names: tuple[str, ...]
+    words: Words | None = None
+    n_unwanted: int = 0
 
     @property
     def single(self) -> bool:
         """Whether an image has one web label only."""
         return self.web_labels.ndim == 1
+
+    def with_words(self) -> "Inputs":
+        """Return the inputs with names beside meanings, and unwanted senses as further classes.
+
+        An image whose text has a word for an unwanted sense of its class gets that as its label.
+        """
+        words = self.words
+        if words is None or not self.single:
+            return dataclasses.replace(self, words=None)
+        meanings = unit_rows(np.concatenate([self.label_embeddings, words.unwanted_embeddings]))
+        cnn = self.cnn_probs
+        if cnn is not None and len(words.unwanted_of):  # it cannot tell these senses apart
+            cnn = Repeated(cnn, np.r_[: len(self.class_names), words.unwanted_of])
+        return dataclasses.replace(
+            self,
+            label_embeddings=meanings + unit_rows(words.name_embeddings),
+            labels=_with_unwanted(self.web_labels, words),
+            cnn_probs=cnn,
+            class_names=(*self.class_names, *words.unwanted_names),
+            n_unwanted=len(words.unwanted_of),
+        )
+
+    @property
+    def n_wanted(self) -> int:
+        """How many of the classes are wanted; the others come after them."""
+        return len(self.class_names) - self.n_unwanted
+
+
+def _with_unwanted(web_labels: NDArray[np.intp], words: Words) -> csr_array:
+    """Return the labels as a matrix, those of images with a word for an unwanted sense changed."""
+    n_wanted, labels = words.names.shape[1] - len(words.unwanted_of), web_labels.copy()
+    for column, of_class in reversed(list(enumerate(words.unwanted_of, n_wanted))):
+        has_word = np.asarray(words.words[:, [column]].toarray()).ravel()
+        labels[has_word & (web_labels == of_class)] = column
+    return label_matrix(labels, words.names.shape[1])
 
 
 def check_inputs(
@@ -76,6 +155,7 @@ def check_inputs(
     graph: csr_array | Neighbors | None = None,
     sources: ArrayLike | None = None,
     class_names: Sequence[str] | None = None,
+    words: Words | None = None,
 ) -> Inputs:
     """Check that the arrays fit together; the parameters are those of :func:`vsgraph.correct`."""
     visual = check_matrix("features", features, keep_half=True)
@@ -101,6 +181,7 @@ def check_inputs(
         graph=None if graph is None else _check_graph(graph, n_images=len(visual)),
         sources=sources,
         class_names=check_names(class_names, n_classes=len(meaning)),
+        words=None if words is None else _check_words(words, text, len(meaning)),
     )
 
 
@@ -127,6 +208,21 @@ def _check_scores(
     if scores.shape != shape:
         raise InputError(f"{name} must have shape {shape}, got {scores.shape}")
     return scores
+
+
+def _check_words(words: Words, text: Floats, n_classes: int) -> Words:
+    """Return words that fit the texts and classes."""
+    n_columns = n_classes + len(words.unwanted_of)
+    for name in ("name_embeddings", "unwanted_embeddings"):
+        rows = n_columns if name == "name_embeddings" else len(words.unwanted_of)
+        shape = getattr(words, name).shape
+        if shape != (rows, text.shape[1]):
+            raise InputError(f"words.{name} must have shape {(rows, text.shape[1])}, got {shape}")
+    for name in ("names", "words"):
+        shape = getattr(words, name).shape
+        if shape != (len(text), n_columns):
+            raise InputError(f"words.{name} must have shape {(len(text), n_columns)}, got {shape}")
+    return words
 
 
 def _check_graph(graph: csr_array | Neighbors, *, n_images: int) -> csr_array | Neighbors:

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from vsgraph.common.blocks import as_floats, do_in_threads
 from vsgraph.common.checks import Floats, filled_rows
+from vsgraph.method.doubt import Doubt
 from vsgraph.method.evidence import Weigher
 from vsgraph.method.fusion import fuse_rows
 from vsgraph.method.graph import gather
@@ -17,6 +18,8 @@ from vsgraph.method.open_set import text_nearness, typical_match
 from vsgraph.result.parts import Anchors
 from vsgraph.result.scores import TopScores
 from vsgraph.settings import Settings
+
+NOTHING = np.empty(0, np.float32)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -29,12 +32,15 @@ class ImageScores:
         What decisions are made on, ``p_g``, ``p_c`` (None without a CNN), and the factor by which
         the text raises or lowers each class (None in the paper's fusion).
     graph_score : float array of shape (n_images,)
-        ``p_g`` of the class that `final` holds to be the likeliest.
+        ``p_g`` of the class that `final` holds to be the likeliest. This and the next three are
+        empty if labels can be doubted; `unwanted` is None if they cannot.
     own_nearness, near_nearness : float array of shape (n_images,)
         How near the image's own text, and the texts within two steps on the graph, come to the
         likeliest class; one is as near as its anchors' texts are, NaN is no text.
     sample_nearness : float array of shape (n_sampled,)
         The same for the texts that the evidence was learned from.
+    unwanted : int array of shape (n_images,)
+        The number of the unwanted sense that an image most likely shows; -1 if it is a class.
     unreadable, silent : bool array of shape (n_images,)
         Images without a picture; those without a text as well.
     anchored : bool array of shape (n_classes,)
@@ -53,6 +59,7 @@ class ImageScores:
     own_nearness: Floats
     near_nearness: Floats
     sample_nearness: Floats
+    unwanted: NDArray[np.int16] | None
     unreadable: NDArray[np.bool_]
     silent: NDArray[np.bool_]
     anchored: NDArray[np.bool_]
@@ -67,6 +74,7 @@ class Scorer:
     inputs: Inputs
     network: Network
     weigher: Weigher | None
+    doubt: Doubt | None
     smoothed: Floats  # (n_images, n_text_dims)
     anchors: Anchors
     settings: Settings
@@ -77,45 +85,41 @@ class Scorer:
         return as_floats(self.smoothed[rows]) + gather(step, self.smoothed)
 
     def score_all(self, *, progress: bool) -> ImageScores:
-        """Score every image."""
-        n_images, n_classes = self.network.shape
-        meaning = self.inputs.label_embeddings
-        own_typical = typical_match(
-            as_floats(self.inputs.text_embeddings[self.anchors.rows]), meaning, self.anchors
-        )
-        near_typical = typical_match(self.texts_around(self.anchors.rows), meaning, self.anchors)
+        """Score every image; of the classes, only the wanted ones are kept."""
+        n_images, n_wanted = len(self.inputs.features), self.inputs.n_wanted
         kinds = {"gnn", "final"}
         kinds |= {"cnn"} if self.inputs.cnn_probs is not None else set()
         kinds |= {"text"} if self.weigher is not None else set()
         n_kept = self.settings.kept_scores
-        tops = {kind: TopScores.empty(n_images, n_classes, n_kept=n_kept) for kind in kinds}
-        graph_score, own_nearness, near_nearness = np.empty((3, n_images), np.float32)
+        tops = {kind: TopScores.empty(n_images, n_wanted, n_kept=n_kept) for kind in kinds}
+        nearness = None if self.doubt else _Nearness.of(self)
+        unwanted = np.full(n_images, -1, np.int16)
         unreadable, silent = np.empty((2, n_images), bool)
 
         def score_block(rows: slice) -> None:
             scores = self._scores(rows)
             for kind, block in scores.items():
-                tops[kind].put(rows, block)
+                tops[kind].put(rows, block[:, :n_wanted])
             likeliest = scores["final"].argmax(axis=1)
-            graph_score[rows] = np.take_along_axis(scores["gnn"], likeliest[:, None], axis=1)[:, 0]
-            own_text = as_floats(self.inputs.text_embeddings[rows])
-            own_nearness[rows] = text_nearness(own_text, meaning, likeliest, own_typical)
-            around = self.texts_around(rows)
-            near_nearness[rows] = text_nearness(around, meaning, likeliest, near_typical)
+            unwanted[rows] = np.maximum(likeliest - n_wanted, -1)
+            if nearness is not None:
+                nearness.measure(rows, likeliest, scores["gnn"])
             unreadable[rows] = ~filled_rows(self.inputs.features[rows])
-            silent[rows] = unreadable[rows] & ~filled_rows(own_text)
+            silent[rows] = unreadable[rows] & ~filled_rows(self.inputs.text_embeddings[rows])
 
         do_in_threads(score_block, self.network.blocks(), title="scores", progress=progress)
+        confusion = self.weigher.confusion[:n_wanted, :n_wanted] if self.weigher else None
         return ImageScores(
             tops["final"], tops["gnn"], tops.get("cnn"), tops.get("text"),
-            graph_score=graph_score,
-            own_nearness=own_nearness,
-            near_nearness=near_nearness,
-            sample_nearness=self._sample_nearness(own_typical),
+            graph_score=nearness.graph_score if nearness else NOTHING,
+            own_nearness=nearness.own if nearness else NOTHING,
+            near_nearness=nearness.near if nearness else NOTHING,
+            sample_nearness=nearness.of_sample() if nearness else NOTHING,
+            unwanted=unwanted if self.doubt else None,
             unreadable=unreadable,
             silent=silent,
-            anchored=self.network.anchored,
-            confusion=self.weigher.confusion if self.weigher else None,
+            anchored=self.network.anchored[:n_wanted],
+            confusion=confusion,
             weights=self.weigher.model.summary() if self.weigher else {},
         )  # fmt: skip
 
@@ -128,6 +132,8 @@ class Scorer:
             scores = {"gnn": gnn, "cnn": as_floats(np.asarray(self.inputs.cnn_probs[rows]))}
         if self.weigher is not None:
             final, factor = self.weigher.weigh(rows, list(scores.values()))
+            if self.doubt is not None:
+                final = self.doubt.believe(rows, gnn, final) * self.network.anchored
             return scores | {"final": final, "text": factor}
         if "cnn" not in scores:
             return scores | {"final": gnn}
@@ -139,10 +145,44 @@ class Scorer:
         )
         return scores | {"final": fused}
 
-    def _sample_nearness(self, typical: Floats) -> Floats:
+
+@dataclasses.dataclass(frozen=True)
+class _Nearness:
+    """How near texts come to the likeliest class of each image, see :mod:`.open_set`."""
+
+    scorer: Scorer
+    own_typical: Floats  # (n_classes,)
+    near_typical: Floats
+    graph_score: Floats  # (n_images,)
+    own: Floats
+    near: Floats
+
+    @classmethod
+    def of(cls, scorer: Scorer) -> "_Nearness":
+        """Measure the anchors, and make room for all images."""
+        meaning, anchors = scorer.inputs.label_embeddings, scorer.anchors
+        own = as_floats(scorer.inputs.text_embeddings[anchors.rows])
+        near = scorer.texts_around(anchors.rows)
+        return cls(
+            scorer,
+            *(typical_match(texts, meaning, anchors) for texts in (own, near)),
+            *np.empty((3, len(scorer.inputs.features)), np.float32),
+        )
+
+    def measure(self, rows: slice, likeliest: NDArray[np.intp], gnn: Floats) -> None:
+        """Measure a block of images."""
+        meaning = self.scorer.inputs.label_embeddings
+        self.graph_score[rows] = np.take_along_axis(gnn, likeliest[:, None], axis=1)[:, 0]
+        text = as_floats(self.scorer.inputs.text_embeddings[rows])
+        self.own[rows] = text_nearness(text, meaning, likeliest, self.own_typical)
+        around = self.scorer.texts_around(rows)
+        self.near[rows] = text_nearness(around, meaning, likeliest, self.near_typical)
+
+    def of_sample(self) -> Floats:
         """Compare the texts that the evidence was learned from with their likeliest classes."""
-        if self.weigher is None:
-            return np.empty(0, np.float32)
-        likeliest = self.weigher.given[self.weigher.posterior.argmax(axis=1)]
-        text = as_floats(np.asarray(self.inputs.text_embeddings[self.weigher.sampled]))
-        return text_nearness(text, self.inputs.label_embeddings, likeliest, typical)
+        weigher, inputs = self.scorer.weigher, self.scorer.inputs
+        if weigher is None:
+            return NOTHING
+        likeliest = weigher.given[weigher.posterior.argmax(axis=1)]
+        text = as_floats(np.asarray(inputs.text_embeddings[weigher.sampled]))
+        return text_nearness(text, inputs.label_embeddings, likeliest, self.own_typical)

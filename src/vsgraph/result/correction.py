@@ -93,6 +93,7 @@ class Correction:
     adjacency: csr_array
     graph_recall: float
     settings: Settings
+    unwanted: NDArray[np.int16] | None = None
 
     def __len__(self) -> int:
         return len(self.web_labels)
@@ -134,6 +135,8 @@ class Correction:
         there is no web label.
         """
         web = self.web_labels
+        if self.unwanted is not None:
+            return np.where(self.rules == Rule.NOT_JUDGED, 0.5, self.final_probs.at(web))
 
         def lowest(rows: slice) -> Floats:
             quality = label_quality(self.final_probs[rows], self.gnn_probs[rows])
@@ -144,6 +147,27 @@ class Correction:
         blocks = row_blocks(len(self), row_bytes=32 * len(self.class_names))
         quality = np.concatenate([lowest(rows) for rows in blocks])
         return np.where(self.rules == Rule.NOT_JUDGED, 0.5, quality)
+
+    @property
+    def estimate(self) -> dict[str, float] | None:
+        """Estimated shares of right labels: of those left, and of all web labels.
+
+        None if labels were not doubted.
+        """
+        if self.unwanted is None:
+            return None
+        left = self.decisions != Decision.REJECT
+        right = float(self.confidence[left].mean()) if left.any() else 0.0
+        return {"left": right, "web": float(self.label_quality.mean())}
+
+    def class_shares(self) -> tuple[Floats, Floats]:
+        """Return the estimated share of right web labels of each class, and its standard error."""
+        quality = self.label_quality
+        matrix = label_matrix(self.web_labels, len(self.class_names), np.float64)
+        n_images = np.maximum(np.asarray(matrix.sum(axis=0)).ravel(), 1)
+        share = np.asarray(matrix.T @ quality).ravel() / n_images
+        variance = np.asarray(matrix.T @ (quality * (1 - quality))).ravel()
+        return share, np.sqrt(variance) / n_images
 
     def soft_labels(self) -> TopScores:
         """Return labels to fine-tune a network on (Eq. 9), zero for rejected images.
@@ -294,14 +318,16 @@ class Correction:
         values = load_record(folder)
         names = tuple(values["class_names"])
         arrays: dict[str, Any] = {name: open_array(folder / f"{name}.npy") for name in _ARRAYS}
-        n_images, confusion = len(arrays["rules"]), folder / "confusion.npy"
+        n_images = len(arrays["rules"])
+        for name in ("confusion", "unwanted"):
+            path = folder / f"{name}.npy"
+            arrays[name] = open_array(path) if path.exists() else None
         for name in ("final_probs", "gnn_probs", "cnn_probs", "text_factor"):
             arrays[name] = None
             if name in {"final_probs", "gnn_probs"} or (folder / f"{name}_rest.npy").exists():
                 arrays[name] = TopScores.load(folder, len(names), prefix=f"{name}_")
         return cls(
             **arrays,
-            confusion=open_array(confusion) if confusion.exists() else None,
             text_match=load_csr(folder, "text_match", (n_images, len(names))),
             adjacency=load_csr(folder, "adjacency", (n_images, n_images)),
             anchors=Anchors.load(folder),

@@ -69,6 +69,8 @@ class Rule(enum.IntEnum):
     AGREES = 2
     CONFIDENT = 3
     UNSURE = 4
+    DOUBTFUL = 5
+    UNWANTED = 6
 
     @property
     def sentence(self) -> str:
@@ -82,13 +84,17 @@ OUTCOMES = {
     Rule.AGREES: Decision.KEEP,
     Rule.CONFIDENT: Decision.RELABEL,
     Rule.UNSURE: Decision.KEEP,
+    Rule.DOUBTFUL: Decision.REJECT,
+    Rule.UNWANTED: Decision.REJECT,
 }
 _SENTENCES = {
     Rule.NOT_JUDGED: "there is nothing to judge it by (no anchors, or no picture and text)",
-    Rule.OPEN_SET: "the image is far from every class",
+    Rule.OPEN_SET: "the image most likely shows none of the classes",
     Rule.AGREES: "the likeliest label is the web label",
     Rule.CONFIDENT: "another label is likely enough to replace the web label",
     Rule.UNSURE: "another label is likelier, but not by enough to overrule the web label",
+    Rule.DOUBTFUL: "no label is sure enough for the wanted share of right labels",
+    Rule.UNWANTED: "the image most likely shows a sense that is not meant",
 }
 
 

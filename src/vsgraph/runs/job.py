@@ -53,9 +53,10 @@ class RunJob:
 
     @functools.cached_property
     def inputs(self) -> Inputs:
-        """The arrays of the crawl, checked once."""
+        """The arrays of the crawl, checked once; the paper's forms know no words."""
         arrays = self.outputs.arrays(self.crawl)
-        return check_inputs(**arrays, class_names=self.crawl.class_names)
+        inputs = check_inputs(**arrays, class_names=self.crawl.class_names)
+        return inputs.with_words() if self.settings.text_evidence else inputs
 
     def result(self, name: str) -> Any:  # noqa: ANN401
         """Return the result of a stage of Algorithm 1: from memory, from disk, or computed."""

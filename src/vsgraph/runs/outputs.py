@@ -5,18 +5,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, load_npz
 
-from vsgraph.common.files import open_array
+from vsgraph.common.files import load_csr, open_array
 from vsgraph.crawls import Crawl, load_crawl
 from vsgraph.encoders import Embedding
 from vsgraph.errors import InputError
 from vsgraph.meanings.senses import Meaning
 from vsgraph.meanings.table import read_meanings
+from vsgraph.method.inputs import Words
 from vsgraph.result.scores import TopScores
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
+from vsgraph.runs.stage_files import load_values
 
 TABLE = "meanings.csv"
 STAGE_RECORD = "stage.json"  # the last file that a stage writes: its key, time and facts
@@ -89,7 +92,24 @@ class Outputs:
             "cnn_probs": self.cnn_probs(len(crawl.class_names)),
             "graph": self.own_graph(),
             "sources": crawl.sources,
+            "words": self.words(len(crawl)),
         }
+
+    def words(self, n_images: int) -> Words | None:
+        """Return what the texts say word by word; None if that was not looked at."""
+        if "words" not in self.keys:
+            return None
+        folder = self["words"]
+        vectors = open_array(folder / "name_embeddings.npy")
+        shape = (n_images, len(vectors))
+        return Words(
+            vectors,
+            load_csr(folder, "names", shape),
+            load_csr(folder, "words", shape),
+            open_array(folder / "unwanted_embeddings.npy"),
+            np.array(open_array(folder / "unwanted_of.npy")),
+            tuple(load_values(folder)["unwanted_names"]),
+        )
 
     def meanings(self, class_names: tuple[str, ...]) -> list[Meaning]:
         """Return the meaning of each class."""

@@ -10,12 +10,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from vsgraph.common.files import save_arrays, write_whole
 from vsgraph.common.version import __version__
 from vsgraph.crawls import crawl_digest, save_crawl
 from vsgraph.encoders import embed_images, embed_texts, pictures_digest
 from vsgraph.meanings.crawl_senses import describe_crawl
-from vsgraph.meanings.table import read_meanings, write_meanings
+from vsgraph.meanings.crawl_words import mentions_in, propose_unwanted
+from vsgraph.meanings.table import read_meanings, read_unwanted, senses_in, write_meanings
+from vsgraph.meanings.wordnet import WordNet
 from vsgraph.method import algorithm
 from vsgraph.method.algorithm import own_settings
 from vsgraph.method.probe import linear_probe
@@ -25,7 +29,7 @@ from vsgraph.runs.folder import key_of
 from vsgraph.runs.job import RunJob
 from vsgraph.runs.outputs import TABLE
 from vsgraph.runs.run import Run
-from vsgraph.runs.stage_files import FILES
+from vsgraph.runs.stage_files import FILES, save_result
 
 FEW = 20  # images; a probe learns nothing from fewer
 PROVIDERS = {  # the stage that gives each array of Algorithm 1, if the user does not
@@ -35,6 +39,7 @@ PROVIDERS = {  # the stage that gives each array of Algorithm 1, if the user doe
     "web_labels": "crawl",
     "sources": "crawl",
     "cnn_probs": "probe",
+    "words": "words",
 }
 
 
@@ -73,9 +78,14 @@ def write_table(job: RunJob, folder: Path) -> dict[str, Any]:
     """Find what the classes mean, or use the user's table."""
     source, digest = meaning_source(job)
     if source is None:
-        senses = describe_crawl(job.crawl)
+        senses, known = describe_crawl(job.crawl), set()
     else:
-        senses = read_meanings(source, job.crawl.class_names)
+        senses = read_meanings(source, job.crawl.class_names) + read_unwanted(source)
+        known = senses_in(source)
+    if _knows_words(job):
+        chosen = [sense for sense in senses if sense.chosen]
+        proposed = propose_unwanted(job.crawl, chosen, job.text_encoder.encode)
+        senses += [sense for sense in proposed if (sense.class_name, sense.wnid) not in known]
     write_meanings(folder / TABLE, senses)
     return {"source": digest if source == job.choices.meanings else _last_source(job)}
 
@@ -134,6 +144,32 @@ def encode_meanings(job: RunJob, folder: Path) -> dict[str, Any]:
     vectors = job.text_encoder.encode([meaning.description for meaning in meanings])
     save_arrays(folder, {"vectors": vectors})
     return {}
+
+
+def read_words(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Find which texts mention the classes by name, and the senses that are not meant."""
+    names = job.crawl.class_names
+    meanings = job.outputs.meanings(names)
+    unwanted = read_unwanted(job.outputs["meanings"] / TABLE)
+    name_rows, word_rows = mentions_in(job.crawl, meanings, unwanted)
+    spoken = [meaning.description.partition(":")[0] for meaning in unwanted]
+    vectors = job.text_encoder.encode([*names, *spoken, *(m.description for m in unwanted)])
+    own = np.array([names.index(meaning.class_name) for meaning in unwanted], np.intp)
+    save_result(
+        {
+            "name_embeddings": vectors[: len(names) + len(unwanted)],
+            "unwanted_embeddings": vectors[len(names) + len(unwanted) :],
+            "unwanted_of": own, "names": name_rows, "words": word_rows,
+        },
+        folder, unwanted_names=spoken,
+    )  # fmt: skip
+    return {"unwanted": spoken}
+
+
+def _knows_words(job: RunJob) -> bool:
+    """Return whether names can be compared with texts: by our encoder, one label, and WordNet."""
+    own = job.choices.text_embeddings is not None or job.choices.label_embeddings is not None
+    return not own and not job.crawl.has_several_labels and WordNet.is_found()
 
 
 def ask_probe(job: RunJob, folder: Path) -> dict[str, Any]:
@@ -212,6 +248,13 @@ STAGES = (
         make=encode_meanings,
         identity=lambda job: job.text_encoder.fingerprint,
         is_wanted=lambda job: job.choices.label_embeddings is None,
+    ),
+    RunStage(
+        "words",
+        needs=("crawl", "meanings"),
+        make=read_words,
+        identity=lambda job: [__version__, job.text_encoder.fingerprint],
+        is_wanted=_knows_words,
     ),
     RunStage(
         "probe",

@@ -1,0 +1,58 @@
+"""What the texts of a crawl say word by word: unwanted senses, and mentions of the classes."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from vsgraph.common.blocks import evenly_spread
+from vsgraph.common.checks import Floats
+from vsgraph.crawls.crawl import Crawl
+from vsgraph.meanings.mentions import Lexicon, find_mentions
+from vsgraph.meanings.senses import Meaning
+from vsgraph.meanings.unwanted import find_unwanted, unwanted_words
+from vsgraph.meanings.wordnet import WordNet
+
+MOST_TEXTS = 2000  # of a class, in which unwanted senses are looked for
+BLOCK = 4096  # texts read at once
+
+
+def propose_unwanted(
+    crawl: Crawl, meanings: Sequence[Meaning], encode: Callable[[list[str]], Floats]
+) -> list[Meaning]:
+    """Return senses that are not meant, found in the texts of each class.
+
+    `meanings` has the chosen one of each class, in the order of the classes; `encode` gives vectors
+    of texts.
+    """
+    columns = crawl.labels_matrix().tocsc()
+    texts = []
+    for start, end in itertools.pairwise(columns.indptr):
+        rows = np.sort(columns.indices[start:end])
+        of_class = crawl.texts(rows[evenly_spread(len(rows), MOST_TEXTS)])
+        texts.append([text for text in of_class if text])
+    return find_unwanted(meanings, texts, Lexicon(WordNet.open()), encode)
+
+
+def mentions_in(
+    crawl: Crawl, meanings: Sequence[Meaning], unwanted: Sequence[Meaning]
+) -> tuple[csr_array, csr_array]:
+    """Return which texts have the name of each class, and which have any word for it.
+
+    Both are bool matrices with one row per image; the columns are the classes, then the unwanted
+    senses.
+    """
+    lexicon = Lexicon(WordNet.open())
+    other = [unwanted_words(meaning, lexicon) for meaning in unwanted]
+    names = [*map(lexicon.names_of, meanings), *other]
+    words = [*map(lexicon.words_for, meanings), *other]
+    n_columns = len(names)
+    both = find_mentions(_all_texts(crawl), [*names, *words], lexicon)
+    return csr_array(both[:, :n_columns]), csr_array(both[:, n_columns:])
+
+
+def _all_texts(crawl: Crawl) -> Iterator[str]:
+    """Yield the text of every image."""
+    for start in range(0, len(crawl), BLOCK):
+        yield from crawl.texts(slice(start, min(start + BLOCK, len(crawl))))

@@ -1,0 +1,129 @@
+"""Labels can be doubted: images of none of the classes, senses that are not meant, purity."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import vsgraph
+from vsgraph import Settings
+from vsgraph.method.decisions import least_belief
+from vsgraph.method.doubt import TERMS, WEIGHTS, weights_at
+from vsgraph.method.inputs import Words
+from vsgraph.result.parts import Decision, Rule
+
+N_TEXT = 48
+
+
+@dataclasses.dataclass
+class Crawl:
+    """Four classes of 100 images; 60 more under the first label show another sense."""
+
+    features: np.ndarray
+    texts: np.ndarray
+    meanings: np.ndarray
+    web_labels: np.ndarray
+    shown: np.ndarray  # 4 is the other sense
+    words: Words
+
+    def correct(self, **changes):
+        settings = Settings(anchors_per_class=20, **changes)
+        return vsgraph.correct(
+            self.features, self.texts, self.meanings, self.web_labels, words=self.words,
+            settings=settings,
+        )  # fmt: skip
+
+
+def make(seed=0, *, unwanted=False, n_other=60):
+    random = np.random.default_rng(seed)
+    shown = np.r_[np.repeat(np.arange(4), 100), np.full(n_other, 4)]
+    n = len(shown)
+    features = np.abs(random.normal(size=(5, 32))[shown] + 0.3 * random.normal(size=(n, 32)))
+    senses = random.normal(size=(5, N_TEXT))
+    names = senses + 0.5 * random.normal(size=(5, N_TEXT))
+    texts = senses[shown] + 0.6 * random.normal(size=(n, N_TEXT))
+    said = np.zeros((n, 4 + unwanted), bool)
+    said[np.arange(n)[shown < 4], shown[shown < 4]] = True
+    said[random.random(n) < 0.3] = False
+    if unwanted:
+        said[shown == 4, 4] = True
+    words = Words(
+        names[: 4 + unwanted], csr_array(said), csr_array(said),
+        senses[4 : 4 + unwanted], np.zeros(int(unwanted), np.intp), ("toy",) * unwanted,
+    )  # fmt: skip
+    return Crawl(features, texts, senses[:4], np.where(shown == 4, 0, shown), shown, words)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_images_of_no_class_are_doubted(seed):
+    crawl = make(seed)
+    corrected = crawl.correct()
+    none = crawl.shown == 4
+    assert (corrected.decisions[none] == Decision.REJECT).mean() > 0.8
+    assert (corrected.decisions[~none] == Decision.REJECT).mean() < 0.1
+    share, error = corrected.class_shares()
+    assert share[0] < share[1:].min()
+    assert (error < 0.05).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_unwanted_sense_is_named_and_thrown_away(seed):
+    crawl = make(seed, unwanted=True)
+    corrected = crawl.correct()
+    other = crawl.shown == 4
+    assert (corrected.unwanted[other] == 0).mean() > 0.9
+    assert (corrected.rules[other] == Rule.UNWANTED).mean() > 0.9
+    assert (corrected.unwanted[~other] == -1).all()
+    assert len(corrected.class_names) == corrected.final_probs.shape[1] == 4
+    assert corrected.anchors.classes.max() < 4
+
+
+def test_without_noise_hardly_anything_is_rejected():
+    corrected = make(n_other=0).correct()
+    assert corrected.counts["reject"] < 0.05 * len(corrected)
+    assert corrected.estimate["web"] > 0.9
+
+
+def test_more_purity_rejects_more_and_keeps_the_surest():
+    crawl = make()
+    loose, strict = crawl.correct(purity=0.5), crawl.correct(purity=0.985)
+    assert strict.counts["reject"] > loose.counts["reject"]
+    assert strict.estimate["left"] >= 0.985 - 1e-6
+    left = strict.decisions != Decision.REJECT
+    assert (loose.decisions[left] != Decision.REJECT).all()
+
+
+def test_a_purity_out_of_reach_is_said():
+    with pytest.warns(vsgraph.VSGraphWarning, match="not even the surest"):
+        assert least_belief(np.array([0.6, 0.3]), 0.99) == 0.5
+
+
+def test_a_record_keeps_what_was_doubted(tmp_path):
+    corrected = make(unwanted=True).correct()
+    corrected.save(tmp_path / "saved")
+    loaded = vsgraph.Correction.load(tmp_path / "saved")
+    np.testing.assert_array_equal(loaded.unwanted, corrected.unwanted)
+    assert loaded.estimate == corrected.estimate
+
+
+def test_the_papers_forms_know_no_doubt_and_no_words():
+    crawl = make(unwanted=True)
+    with_words = crawl.correct(text_evidence=False)
+    without = dataclasses.replace(crawl, words=None).correct(text_evidence=False)
+    np.testing.assert_array_equal(with_words.final_labels, without.final_labels)
+    assert with_words.unwanted is None
+    assert with_words.estimate is None
+
+
+def test_words_that_do_not_fit_are_refused():
+    crawl = make()
+    crawl.words = dataclasses.replace(crawl.words, names=crawl.words.names[:5])
+    with pytest.raises(vsgraph.InputError, match=r"words.names must have shape"):
+        crawl.correct()
+
+
+def test_texts_that_cannot_be_trusted_say_nothing():
+    assert WEIGHTS[True].shape == (2, len(TERMS))
+    assert (weights_at(0.0, with_words=True)[5:12] == 0).all()
+    np.testing.assert_array_equal(weights_at(1.0, with_words=True), WEIGHTS[True][0])
