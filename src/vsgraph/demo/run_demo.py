@@ -12,7 +12,7 @@ from vsgraph.runs import Choices, Run, run
 from vsgraph.settings import Settings
 
 PER_CLASS = 143
-SETTINGS = Settings(anchors_per_class=10, reject_nearness=0.7)  # a third shows other things
+SETTINGS = Settings(anchors_per_class=10)
 
 
 class DemoResult(NamedTuple):

@@ -307,6 +307,7 @@ class Solver:
         return assemble(
             self.given.class_names, self.given.web_labels, settings,
             graph, choice, trained.anchors, scores, decisions,
+            self.given.words.unwanted_names if self.given.words else (),
         )  # fmt: skip
 
     def result(self, name: str) -> Any:  # noqa: ANN401
@@ -329,6 +330,7 @@ def assemble(  # noqa: PLR0917
     anchors: Anchors,
     scores: ImageScores,
     decisions: Decisions,
+    unwanted_names: tuple[str, ...] = (),
 ) -> Correction:
     """Put the results of the stages together, without the classes that are not wanted."""
     wanted = anchors.classes < len(class_names)
@@ -347,6 +349,7 @@ def assemble(  # noqa: PLR0917
         text_match=choice.match[:, : len(class_names)],
         anchors=Anchors(anchors.rows[wanted], anchors.classes[wanted], anchors.match[wanted]),
         unwanted=scores.unwanted,
+        unwanted_names=unwanted_names,
         adjacency=graph.adjacency,
         graph_recall=graph.recall,
         settings=settings,

@@ -25,6 +25,12 @@ class Tally:
     left: Rows  # those that lost it to another class
     rejected: Rows  # those that have no label any more
     came: Rows  # images of other web labels that have it now
+    right: float | None  # estimated share of right web labels; None if they were not doubted
+
+    @property
+    def noise(self) -> float:
+        """Estimated share of wrong web labels, or else the share that did not stay."""
+        return self.changed if self.right is None else 1 - self.right
 
     @property
     def changed(self) -> float:
@@ -41,6 +47,7 @@ class Labels:
             for labels in (correction.web_labels, correction.final_labels)
         )  # both sparse, (n_images, n_classes)
         self._rejected = correction.decisions == Decision.REJECT
+        self._right = correction.class_shares()[0] if correction.estimate else None
 
     def tallies(self) -> Iterator[Tally]:
         """Count every class."""
@@ -52,6 +59,7 @@ class Labels:
             yield Tally(
                 number, before, before[stays], before[~stays & ~rejected], before[rejected],
                 after[~np.isin(after, before)],
+                None if self._right is None else float(self._right[number]),
             )  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def write_report(
     amounts = Amounts.of(n_pages)
     drawn = draw_map(features, n_images=len(crawl), most=amounts.points)
     gatherer = Gatherer(crawl, correction, list(meanings), amounts)
-    ranked = sorted(gatherer.labels.tallies(), key=lambda tally: (-tally.changed, tally.number))
+    ranked = sorted(gatherer.labels.tallies(), key=lambda tally: (-tally.noise, tally.number))
     contents = []
     with bar(n_pages, "senses of classes", "class", progress=progress) as steps:
         for tally in ranked[:n_pages]:
@@ -142,6 +142,7 @@ class _Writer:
             {
                 "up": "", "heading": self.heading, "names": self.names, "pages": self.pages,
                 "n_images": len(crawl), "format": crawl.format, "counts": counts,
+                "estimate": self.correction.estimate,
                 "tallies": self.ranked[:MOST_LISTED], "n_classes": len(self.names),
                 "map": drawn, "map_data": data, "problems": crawl.problems.lines(),
                 "n_unreadable": n_shown - len(self.pictures), "n_shown": n_shown,

@@ -94,6 +94,7 @@ class Correction:
     graph_recall: float
     settings: Settings
     unwanted: NDArray[np.int16] | None = None
+    unwanted_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.web_labels)
@@ -208,7 +209,7 @@ class Correction:
             web_labels=self._names(self.web_labels[row]),
             final_labels=self._names(self.final_labels[row]),
             decision=Decision(self.decisions[row]).name.lower(),
-            reason=Rule(self.rules[row]).sentence,
+            reason=self.reason(row),
             text_match=dict(zip(names, match.data.tolist(), strict=True)),
             gnn=self._top(self.gnn_probs, row, n_shown),
             cnn=self._top(self.cnn_probs, row, n_shown),
@@ -217,6 +218,17 @@ class Correction:
             neighbors=self._neighbors(row, n_shown),
             anchors=self._anchors_near(row, n_shown),
         )
+
+    def reason(self, row: int) -> str:
+        """Return the rule that decided on an image in words, with the unwanted sense it shows."""
+        rule = Rule(self.rules[row])
+        sense = f": {self.sense(row)}" if rule == Rule.UNWANTED else ""
+        return rule.sentence + sense
+
+    def sense(self, row: int) -> str:
+        """Return the name of the unwanted sense that an image shows, or nothing."""
+        number = -1 if self.unwanted is None else int(self.unwanted[row])
+        return self.unwanted_names[number] if number >= 0 else ""
 
     def _names(self, labels: Any) -> tuple[str, ...]:  # noqa: ANN401
         """Return the names of one image's labels, of either shape."""
@@ -262,6 +274,8 @@ class Correction:
             "decision": [Decision(code).name.lower() for code in self.decisions],
             "confidence": self.confidence.tolist(),
             "rule": [Rule(code).name.lower() for code in self.rules],
+            "quality": self.label_quality.tolist(),
+            "shows": [self.sense(row) for row in range(len(self))],
             "anchor": anchors.tolist(),
         }
 
@@ -293,6 +307,7 @@ class Correction:
             "format": FORMAT,
             "class_names": list(self.class_names),
             "evidence_weights": self.evidence_weights,
+            "unwanted_names": list(self.unwanted_names),
             "graph_recall": None if np.isnan(self.graph_recall) else self.graph_recall,
             "settings": dataclasses.asdict(self.settings),
         }
@@ -333,6 +348,7 @@ class Correction:
             anchors=Anchors.load(folder),
             class_names=names,
             evidence_weights=values["evidence_weights"],
+            unwanted_names=tuple(values.get("unwanted_names", ())),
             graph_recall=np.nan if values["graph_recall"] is None else values["graph_recall"],
             settings=Settings.from_dict(values["settings"]),
         )

@@ -110,7 +110,7 @@ class Run:
     def correction(self) -> Correction:
         """The corrected labels and everything that led to them."""
         crawl = self.outputs.crawl()
-        labels = crawl.web_labels
+        labels, words = crawl.web_labels, self.outputs.words(len(crawl))
         return assemble(
             crawl.class_names,
             labels.toarray() if crawl.has_several_labels else labels.astype(np.intp),
@@ -120,6 +120,7 @@ class Run:
             Anchors.load(self.outputs["network"]),
             load_scores(self.outputs["scores"]),
             load_decisions(self.outputs["decisions"]),
+            words.unwanted_names if words else (),
         )
 
     @functools.cached_property
