@@ -110,7 +110,7 @@ def test_a_file_in_the_way_is_left_alone(corrected, tmp_path):
 def test_the_table_has_a_row_an_image(corrected, two_senses):
     table = corrected.to_pandas()
     assert list(table.columns) == [
-        "web_label", "final_label", "decision", "confidence", "rule", "anchor",
+        "web_label", "final_label", "decision", "confidence", "rule", "quality", "shows", "anchor",
     ]  # fmt: skip
     assert len(table) == len(two_senses.truth)
     assert (table["decision"] == "relabel").sum() == corrected.counts["relabel"]
