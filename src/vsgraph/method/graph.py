@@ -53,20 +53,14 @@ def visual_graph(
            [0. , 0.8, 0. , 0. ],
            [0. , 0. , 0. , 0. ]])
     """
-    return connect(
-        nearest_neighbors(
-            features, n_neighbors=n_neighbors, search=search, recall=recall, progress=progress
-        )
+    neighbors = nearest_neighbors(
+        features, n_neighbors=n_neighbors, search=search, recall=recall, progress=progress
     )
+    return connect(neighbors)
 
 
 def connect(neighbors: Neighbors) -> csr_array:
-    """Make the graph of neighbors that were found.
-
-    >>> found = nearest_neighbors([[1, 0], [3, 4], [0, 1]], n_neighbors=1)
-    >>> connect(found).toarray().round(1)[1].tolist()
-    [0.6, 0.0, 0.8]
-    """
+    """Return the graph of neighbors, (n_images, n_images), unchecked."""
     n_images, n_neighbors = neighbors.rows.shape
     starts = np.arange(n_images + 1) * n_neighbors
     edges = (neighbors.similarities.ravel(), neighbors.rows.ravel(), starts)
@@ -167,11 +161,7 @@ def propagation_matrix(adjacency: csr_array, *, self_weight: float, form: Form) 
 
 
 def gather(step: csr_array, values: Floats) -> Floats:
-    """Return ``step @ values``, reading only the rows of `values` that are needed.
-
-    >>> gather(csr_array([[0, 0.5, 0.5]]), np.array([[9.0], [1.0], [3.0]], np.float16)).tolist()
-    [[2.0]]
-    """
+    """Return ``step @ values``, reading only the rows of `values` that are needed."""
     columns, place = np.unique(step.indices, return_inverse=True)
     if not len(columns):
         return np.zeros((step.shape[0], values.shape[1]), np.float32)
@@ -181,11 +171,7 @@ def gather(step: csr_array, values: Floats) -> Floats:
 
 
 def propagate(propagation: csr_array, values: Floats, *, progress: bool = False) -> Floats:
-    """Return ``propagation @ values`` in the type of `values`, a block of rows at a time.
-
-    >>> propagate(csr_array([[0, 1.0], [1.0, 0]]), np.array([[1.0], [2.0]])).tolist()
-    [[2.0], [1.0]]
-    """
+    """Return ``propagation @ values`` in the type of `values`, one block of rows at a time."""
     result = np.empty(values.shape, values.dtype)
 
     def fill(rows: slice) -> None:
