@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vsgraph
-from conftest import QUICK, make_two_senses
+from two_senses import QUICK, make_two_senses
 from vsgraph import InputError, Settings, SweepTable, VSGraphWarning
 from vsgraph.common.plot import draw_lines
 from vsgraph.judge.sweep import check_measure

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 import vsgraph
-from conftest import make_two_senses
+from two_senses import make_two_senses
 from vsgraph import InputError
 from vsgraph.method import probe as probing
 from vsgraph.method.probe import linear_probe

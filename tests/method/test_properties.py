@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import vsgraph
-from conftest import QUICK, make_two_senses
+from two_senses import QUICK, make_two_senses
 
 SEEDS = st.integers(0, 2**32 - 1)
 
