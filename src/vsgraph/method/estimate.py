@@ -16,7 +16,7 @@ import numpy as np
 
 from vsgraph.common.checks import check_at_least, check_number
 from vsgraph.common.formatting import say_span
-from vsgraph.common.room import check_disk
+from vsgraph.common.room import check_disk, say_bytes
 from vsgraph.errors import InputError
 from vsgraph.method.evidence import SAMPLE_CELLS
 from vsgraph.neighbors.search import FEW_ROWS, is_exact
@@ -192,7 +192,7 @@ def check_room(plan: Estimate, folder: Path) -> None:
     memory = available_memory()
     if memory is not None and plan.memory > memory:
         raise InputError(
-            f"the correction needs {plan.memory / GB:.1f} GB of memory, but {memory / GB:.1f} GB "
+            f"the correction needs {say_bytes(plan.memory)} of memory, but {say_bytes(memory)} "
             "are free; close other programs, or lower kept_scores"
         )
 
