@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from vsgraph.common.checks import Floats, check_at_least, check_number, check_vector
+from vsgraph.common.checks import Floats, check_at_least, check_number, check_vector, mean_ranks
 from vsgraph.errors import InputError
 from vsgraph.judge.counts import AnyScores, Truth, check_judged, score_blocks
 from vsgraph.result.scores import TopScores
@@ -108,9 +108,7 @@ def auroc(score: ArrayLike, positive: ArrayLike) -> float:
     n_negative = len(values) - n_positive
     if not n_positive or not n_negative:
         return np.nan
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # ties get their mean rank
-    wins = ranks[is_positive].sum() - n_positive * (n_positive + 1) / 2
+    wins = mean_ranks(values)[is_positive].sum() - n_positive * (n_positive + 1) / 2
     return float(wins / (n_positive * n_negative))
 
 

@@ -96,7 +96,9 @@ def linear_probe(
     pool = np.sort(rows.alive[rank < most * n_folds / (n_folds - 1)]).astype(np.intp)
     axes = principal_axes(rows, min(N_AXES, visual.shape[1]))
     share = np.asarray(labels.sum(axis=0), np.float64) / len(visual)
-    task = _Task(_rotate(rows, axes, pool), csr_array(labels[pool]), share, np.ndim(web_labels) == 1)
+    task = _Task(
+        _rotate(rows, axes, pool), csr_array(labels[pool]), share, np.ndim(web_labels) == 1
+    )
     probes = []
     with bar(n_folds, "probe", progress=progress) as steps:
         for part in range(n_folds):
