@@ -109,10 +109,10 @@ def find_neighbors(
 ) -> Neighbors:
     """Find the neighbors of rows, (n_images, n_dims), that were checked before."""
     if n_neighbors >= len(features):
-        one = len(features) == 1
+        advice = "lower n_neighbors" if len(features) > 1 else "one image has no neighbors"
         raise InputError(
             f"n_neighbors must be below the number of images: got {n_neighbors} for "
-            f"{len(features)} images; {'one image has no neighbors' if one else 'lower n_neighbors'}"
+            f"{len(features)} images; {advice}"
         )
     if len(features) <= FEW_ROWS and search != "approximate":
         return _compare_all(features, n_neighbors, progress=progress)
