@@ -26,8 +26,8 @@ def visual_graph(
     """Connect every image with those that look most like it (Eq. 1).
 
     Two images are connected if either is among the nearest of the other, with their cosine as
-    the weight. Cosines that are not positive are left out: they would make degrees that no
-    square root can be taken of.
+    the weight. Cosines that are not positive are left out, because Eq. 4 and 6 take the square root
+    of degrees.
 
     Parameters
     ----------
@@ -70,14 +70,14 @@ def connect(neighbors: Neighbors) -> csr_array:
 def adopt_graph(
     graph: csr_array, *, n_images: int, kind: Literal["similarity", "distance"] = "similarity"
 ) -> csr_array:
-    """Take over a graph that exists already, as Eq. 1 would have made it.
+    """Adopt an existing graph, in the form that Eq. 1 gives.
 
     Parameters
     ----------
     graph : scipy sparse matrix of shape (n_images, n_images)
         Stored entries are edges, stored zeros included; a k-NN graph need not be symmetric.
     n_images : int
-        Number of images it must have.
+        The number of images it must have.
     kind : {'similarity', 'distance'}
         What the entries are: cosines, or cosine distances as in cleanlab's ``knn_graph``.
 

@@ -86,7 +86,7 @@ def label_by_graph(
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """A trained graph network: ``network[rows]`` is ``p_g`` of some images, computed when asked.
+    """A trained graph network: ``network[rows]`` is ``p_g`` of some images, computed on demand.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Network:
         return np.concatenate(list(blocks)).astype(dtype or self.weights.dtype)
 
     def blocks(self) -> list[slice]:
-        """Return blocks of images to ask for at a time."""
+        """Return blocks of images to compute at a time."""
         row_bytes = 4 * (sum(self.weights.shape) + BLOCK_EDGES * self.inputs.features.shape[1])
         return row_blocks(len(self), row_bytes=row_bytes, most=MOST_ROWS)
 
