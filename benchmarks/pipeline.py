@@ -3,6 +3,7 @@
 Prints a line of JSON: seconds by stage, memory held (with and without mapped files), accuracy.
 """
 
+import dataclasses
 import importlib
 import json
 import sys
@@ -16,17 +17,9 @@ import numpy as np
 import vsgraph
 from made_up_crawl import read_crawl
 from memory import Memory
+from vsgraph.method import algorithm
 
-STAGES = {
-    "check_inputs": "reading",
-    "_graph": "graph",
-    "smooth_text": "text",
-    "text_match": "text",
-    "select_anchors": "text",
-    "label_in_rounds": "network",
-    "_weigher": "evidence",
-    "Judge": "labels",
-}
+COLUMNS = {"smoothing": "text", "anchors": "text", "scores": "labels", "decisions": "labels"}
 
 
 def timed(name: str, work: Callable[..., Any], seconds: dict[str, float]) -> Callable[..., Any]:
@@ -43,15 +36,12 @@ def timed(name: str, work: Callable[..., Any], seconds: dict[str, float]) -> Cal
 
 def main(folder: str, *changes: str) -> None:
     """Run and report."""
-    module = importlib.import_module("vsgraph.correct")
-    stages = importlib.import_module("vsgraph.method.stages")
+    module = importlib.import_module("vsgraph.method.correct")
     seconds: dict[str, float] = {}
-    for function, stage in STAGES.items():
-        if function == "Judge":
-            stages.Judge.judge = timed(stage, stages.Judge.judge, seconds)
-            continue
-        home = module if function == "check_inputs" else stages
-        setattr(home, function, timed(stage, getattr(home, function), seconds))
+    module.check_inputs = timed("reading", module.check_inputs, seconds)
+    for name, stage in algorithm.STAGE.items():
+        work = timed(COLUMNS.get(name, name), stage.work, seconds)
+        algorithm.STAGE[name] = dataclasses.replace(stage, work=work)
     given = read_crawl(Path(folder))
     settings = vsgraph.Settings.from_dict(
         {name: json.loads(value) for name, value in (change.split("=") for change in changes)}

@@ -15,8 +15,8 @@ import numpy as np
 
 import vsgraph
 from memory import Memory
-from vsgraph import kernels
 from vsgraph.common.blocks import do_in_threads, n_threads
+from vsgraph.neighbors import kernels
 from vsgraph.neighbors.lists import true_neighbors
 from vsgraph.neighbors.search import nearest_neighbors
 from vsgraph.neighbors.sketch import Rows, principal_axes, rows_to_search

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from vsgraph.method.rounds import grow_anchors, label_in_rounds
 
 import vsgraph
 from encode import cache_folder
 from encoders import Judge
 from trials import TEXTS, Trial, spread
+from vsgraph.common.checks import label_matrix
 from vsgraph.common.formatting import markdown_table
 from vsgraph.common.plot import draw_lines
+from vsgraph.method.network import grow_anchors, train_in_rounds
 
 KINDS = TEXTS
 ROUNDS = 5
@@ -50,10 +51,10 @@ def run(trial: Trial) -> dict[str, Any]:
 def rounds(trial: Trial, graph: csr_array, anchors: vsgraph.Anchors) -> list[dict[str, Any]]:
     """Judge each round: its anchors, p_g alone, and all evidence weighed with it."""
     web, found = trial.data.web_labels, []
-    labels = web.copy()
+    labels = label_matrix(web, len(trial.meaning))
     for _ in range(ROUNDS):
-        network, _ = label_in_rounds(
-            trial.features, graph, anchors, labels, n_classes=len(trial.meaning), settings=SETTINGS
+        network, _ = train_in_rounds(
+            trial.features, graph, anchors, labels, exclusive=True, settings=SETTINGS
         )
         probs = network[np.arange(len(web))]
         weighed = vsgraph.weigh_evidence(probs, trial.probe, trial.text, trial.meaning, web)

@@ -93,11 +93,12 @@ def table_of(run: Run, truth: Path | None = None) -> str:
 
 def section(run: Run, truth: Path | None) -> list[str]:
     """Return the lines on one run: how it was made, and its table."""
-    crawl, choices, stages = Path(run.record["crawl"]), run.record["choices"], run.record["stages"]
+    asked, stages = run.record["asked"], run.record["stages"]
+    choices = asked["choices"]
     given = " --meanings meanings.csv" if choices["meanings"] else ""
     seconds = sum(stage["seconds"] for name, stage in stages.items() if name != "report")
     return [
-        f"## `vsgraph correct {crawl.name} -o run{given}`", "",
+        f"## `vsgraph correct {asked['crawl']['name']} -o run{given}`", "",
         f"{len(run.correction):,} images, {len(run.correction.class_names)} classes; vsgraph "
         f"{run.record['versions']['vsgraph']}, {choices['image_encoder']}, "
         f"{choices['text_encoder']}; {seconds / 60:.0f} min with the encoding and without the "

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import vsgraph
-from conftest import QUICK, make_two_senses
+from two_senses import QUICK, make_two_senses
 from vsgraph import InputError, Settings, VSGraphWarning
 
 

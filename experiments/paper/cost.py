@@ -113,7 +113,7 @@ def expect(
     if plan.points:
         head = HEAD_EPOCHS * images * 6 * FEATURES * plan.classes / REFERENCE_FLOPS
         network = study.recipe.epochs * images / (speed.train * n)
-        anew = sum(core.seconds[name] for name in ("graph", "network", "labels"))
+        anew = sum(core.seconds[name] for name in ("graph", "network", "scores"))
         tuned = head if plan.tuned == "head" else network
         seconds[f"{plan.points} points"] = plan.points * (anew + tuned)
         disk += plan.points * (3 * MODEL + core.disk) * (plan.tuned == "network")

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-from vsgraph.method.stages import Stages
 
 from command import begin, finish, open_work, paper_options
 from measuring import TUNED, How, Points, pretrained_worth
@@ -18,7 +17,8 @@ from study import GOOGLE_500
 from vsgraph.common.files import write_whole
 from vsgraph.common.formatting import markdown_table
 from vsgraph.common.plot import draw_lines
-from vsgraph.method.correct import check_inputs
+from vsgraph.method.algorithm import Solver
+from vsgraph.method.inputs import check_inputs
 from vsgraph.settings import by_full_name
 from work import Work
 
@@ -35,16 +35,14 @@ def sweep(work: Work, points: Points, grid: Grid) -> list[dict[str, Any]]:
     """Return the average accuracy at each point of a grid; corrections share what they can."""
     made = work.corrected()
     names = made.correction.class_names
-    stages = Stages(
-        check_inputs(**made.arrays()), names, graph=None, sources=None, progress=True
-    )  # fmt: skip
+    solver = Solver(check_inputs(**made.arrays(), class_names=names), progress=True)
     (across, xs), (along, ys) = grid.items()
     rows = []
     for x in xs:
         for y in ys:
             settings = dataclasses.replace(made.settings, **by_full_name({across: x, along: y}))
             name = f"{across} = {x:g}, {along} = {y:g}"
-            found = points.find(name, lambda s=settings: (stages.correct(s), {}))
+            found = points.find(name, lambda s=settings: (solver.correct(s), {}))
             rows.append({across: x, along: y, "average": found["average"], "point": name})
     return rows
 

@@ -13,7 +13,6 @@ from typing import Any
 import click
 import numpy as np
 from scipy.sparse import csr_array
-from vsgraph.method.rounds import grow_anchors, label_in_rounds
 
 from command import begin, finish, open_work, paper_options
 from measuring import TUNED, How, Points, pretrained_worth
@@ -25,7 +24,7 @@ from vsgraph.common.formatting import markdown_table
 from vsgraph.common.plot import draw_lines
 from vsgraph.encoders import embed_images, image_encoder
 from vsgraph.method.fusion import fuse
-from vsgraph.method.network import Network
+from vsgraph.method.network import Network, grow_anchors, train_in_rounds
 from vsgraph.result.correction import Correction
 from vsgraph.result.scores import TopScores
 from work import Work
@@ -57,9 +56,9 @@ def rounds_on(work: Work, adjacency: csr_array, n_rounds: int) -> Iterator[Corre
     made = work.corrected()
     anchors, settings = made.correction.anchors, made.settings
     for number in range(n_rounds):
-        network, _ = label_in_rounds(
-            made.features, adjacency, anchors, made.crawl.web_labels,
-            n_classes=len(made.correction.class_names), settings=settings, progress=True,
+        network, _ = train_in_rounds(
+            made.features, adjacency, anchors, made.crawl.labels_matrix(),
+            exclusive=not made.crawl.has_several_labels, settings=settings, progress=True,
         )  # fmt: skip
         found = dataclasses.replace(made.correction, anchors=anchors)
         yield fused(found, network, made.arrays()["cnn_probs"])

@@ -44,7 +44,7 @@ class Points:
     folder: Path
 
     def __post_init__(self) -> None:
-        key = self.work.corrected().record["stages"]["labels"]["key"]
+        key = self.work.corrected().record["stages"]["decisions"]["key"]
         self.file = self.folder / f"points-{self.how}-{key[:8]}.json"
         kept = self.file.read_text() if self.file.exists() else "{}"
         self.known: dict[str, dict[str, Any]] = json.loads(kept)

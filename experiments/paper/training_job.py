@@ -17,6 +17,8 @@ from vsgraph.common.files import write_whole
 from vsgraph.crawls import Crawl, read_crawl
 from vsgraph.errors import InputError
 from vsgraph.result.correction import Correction
+from vsgraph.runs import Run
+from vsgraph.runs.folder import RECORD
 from vsgraph.training import Recipe, Start, corrected_labels, train
 
 
@@ -35,7 +37,7 @@ class Job:
     start, recipe : dict
         The network and the numbers.
     correction : str, optional
-        A correction to learn from instead of the web labels.
+        A run or a saved correction to learn from instead of the web labels.
     labels : str
         Which of its labels, see :func:`vsgraph.training.corrected_labels`.
     """
@@ -67,12 +69,17 @@ class Job:
             reading["classes"] = Path(reading["classes"])
         labels = None
         if self.correction:
-            labels = corrected_labels(Correction.load(self.correction), self.labels)
+            labels = corrected_labels(self._open_correction(), self.labels)
         made = train(
             crawl or read_crawl(self.crawl, **reading), self.out, labels=labels,
             start=Start(**self.start), recipe=Recipe(**self.recipe), progress=True, tell=click.echo,
         )  # fmt: skip
         return made.path
+
+    def _open_correction(self) -> Correction:
+        """Open the labels of a run, or a correction that was saved alone."""
+        path = Path(self.correction or "")
+        return Run.open(path).correction if (path / RECORD).exists() else Correction.load(path)
 
     def do_in(self, n_processes: int) -> Path:
         """Train by several processes, one a GPU."""

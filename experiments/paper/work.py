@@ -112,14 +112,14 @@ class Work:
             rate = self.noise() if self.forget_rate is None else self.forget_rate
             recipe = dataclasses.replace(self.study.recipe, forget_rate=rate)
             return self._train(name, self.study.start, recipe)
-        return self.finetuned(self.place(name), self.corrected().path / "correction", KINDS[name])
+        return self.finetuned(self.place(name), self.corrected().path, KINDS[name])
 
     def place(self, name: str) -> Path:
         """Return the folder of a model, there or not."""
         return (self.by_text if name in {"p_g", "p_f"} else self.out) / name
 
     def finetuned(self, place: Path, correction: Path, labels: str) -> Path:
-        """Return the pretrained model fine-tuned on labels of a correction (Eq. 9)."""
+        """Return the pretrained model fine-tuned on labels of a run or a correction (Eq. 9)."""
         start = Start(str(self.place("pretrained").resolve()))
         recipe = self.study.recipe.for_finetuning()
         return self._train(place, start, recipe, correction=str(correction), labels=labels)

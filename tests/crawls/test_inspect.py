@@ -1,6 +1,7 @@
 """What a crawl is, before anything long starts: sizes, text, pictures that cannot be read."""
 
 import csv
+import io
 import json
 
 import numpy as np
@@ -16,8 +17,16 @@ from vsgraph.errors import InputError
 from vsgraph.meanings.table import read_meanings
 
 
+@pytest.fixture(scope="module")
+def bomb():
+    """Return a small file that holds a huge picture."""
+    file = io.BytesIO()
+    Image.new("1", (30_000, 30_000)).save(file, "png", compress_level=1)
+    return file.getvalue()
+
+
 @pytest.fixture
-def crawl_folder(tmp_path):
+def crawl_folder(tmp_path, bomb):
     """Return a crawl with good, broken, empty, missing and hostile pictures."""
     root = tmp_path / "crawl"
     put(tmp_path / "secret.jpg")
@@ -29,7 +38,7 @@ def crawl_folder(tmp_path):
     put(root / "cut.jpg", jpeg(size=(400, 300))[:900])
     put(root / "empty.jpg", b"")
     (root / "out.jpg").symlink_to(tmp_path / "secret.jpg")
-    Image.new("1", (30_000, 30_000)).save(root / "bomb.png")
+    put(root / "bomb.png", bomb)
     rows += [f"{n},bat,,flickr" for n in ("html.jpg", "cut.jpg", "empty.jpg", "out.jpg", "bomb.png",
                                           "missing.jpg")]  # fmt: skip
     put(root / "crawl.csv", "\n".join(rows))

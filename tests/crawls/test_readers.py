@@ -21,6 +21,39 @@ def labels(crawl):
     return [crawl.class_names[c] for c in crawl.web_labels]
 
 
+# web labels as an array
+
+
+def test_an_array_of_web_labels_is_a_crawl_without_pictures(tmp_path):
+    np.save(tmp_path / "one.npy", np.array([2, 0, 2]))
+    np.save(tmp_path / "several.npy", np.array([[True, True], [False, False]]))
+    put(tmp_path / "names.txt", "crane\nbat\npalm\n")
+
+    crawl = read_crawl(tmp_path / "one.npy", classes=tmp_path / "names.txt")
+    several = read_crawl(tmp_path / "several.npy")
+
+    assert labels(crawl) == ["palm", "crane", "palm"]
+    assert images(crawl) == ["0", "1", "2"]
+    assert not crawl.has_pictures
+    assert several.class_names == ("0", "1")
+    assert several.web_labels.toarray().tolist() == [[True, True], [False, False]]
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros(3), "must hold web labels, .* got float64"),
+        (np.zeros((0,), int), "must hold web labels"),
+        (np.array([0, 3]), r"web_labels must lie in 0\.\.1"),
+        (np.array([[0, 2]]), "only True and False"),
+    ],
+)
+def test_an_array_that_holds_no_web_labels_is_refused(tmp_path, array, message):
+    np.save(tmp_path / "labels.npy", array)
+    with pytest.raises(InputError, match=message):
+        read_crawl(tmp_path / "labels.npy", classes=["crane", "bat"])
+
+
 # a folder of class folders
 
 

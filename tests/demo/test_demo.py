@@ -28,6 +28,7 @@ def test_the_module_prints_its_version():
     assert done.stdout.strip() == f"vsgraph, version {vsgraph.__version__}"
 
 
+@pytest.mark.slow
 def test_the_demo_corrects_a_crawl_and_leaves_a_page(demo):
     accuracy = demo.judged.accuracy
     assert accuracy["all"]["before"] < 0.65
@@ -39,6 +40,7 @@ def test_the_demo_corrects_a_crawl_and_leaves_a_page(demo):
     assert not re.search(r"https?://|\bon\w+=", page)
 
 
+@pytest.mark.slow
 def test_the_demo_leaves_its_crawl_as_files(demo):
     again = read_crawl(demo.run.path.parent / "crawl")
     assert len(again) == len(demo.run.correction) == 1001
@@ -46,6 +48,7 @@ def test_the_demo_leaves_its_crawl_as_files(demo):
     assert not again.problems.counts
 
 
+@pytest.mark.slow
 def test_the_command_does_it_again_and_prints_before_and_after(demo):
     folder = demo.run.path.parent
     done = CliRunner().invoke(main, ["demo", "--out", str(folder), "--overwrite"])
@@ -54,6 +57,7 @@ def test_the_command_does_it_again_and_prints_before_and_after(demo):
     assert str(demo.run.top_page) in done.output.replace("\n", "")
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_the_demo_prints(demo):
     """Up to what another processor's rounding may move."""
     readme = (Path(__file__).parents[2] / "README.md").read_text()

@@ -71,6 +71,7 @@ def test_lite0_gives_the_published_features_on_every_runtime(runtime, published,
     np.testing.assert_allclose(vectors, published, atol=2e-4)
 
 
+@pytest.mark.slow
 def test_bf16_is_refused_where_the_processor_has_none(model_cache):
     hardware = conversion.import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     if "BF16" in hardware:
@@ -141,6 +142,7 @@ def test_everything_that_changes_vectors_changes_the_fingerprint(model_cache):
     assert "lite0 (1280-d, squeeze 56x56, torch, fp32)" in map(repr, encoders)
 
 
+@pytest.mark.slow
 def test_a_trained_checkpoint_gives_features_and_probabilities(tmp_path, model_cache):
     torch.manual_seed(0)
     names = ("ant", "bee", "cat")
@@ -215,6 +217,7 @@ def save_tiny(kind, folder):
     return network
 
 
+@pytest.mark.slow
 def test_bf16_agrees_within_its_tolerance(tmp_path):
     save_tiny("resnet", tmp_path)
     pixels = np.ascontiguousarray(PHOTOS[:, ::7, ::7])
@@ -260,6 +263,7 @@ def test_models_of_transformers_give_their_own_features(kind, tmp_path, model_ca
         np.testing.assert_allclose(found, expected.numpy(), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_an_onnx_file_runs_on_both_runtimes(tmp_path, model_cache, monkeypatch):
     torch.manual_seed(0)
     network = torch.nn.Conv2d(3, 5, 3, stride=2).eval()

@@ -52,6 +52,7 @@ def test_minilm_gives_the_published_vectors_on_every_runtime(runtime, reference,
     assert not vectors[[1, 4]].any()
 
 
+@pytest.mark.slow
 def test_order_and_company_do_not_matter(model_cache):
     encoder = text_encoder(precision="fp32")
     whole = encoder.encode(TEXTS)
@@ -61,6 +62,7 @@ def test_order_and_company_do_not_matter(model_cache):
     assert repr(encoder) == "minilm (384-d, openvino, fp32)"
 
 
+@pytest.mark.slow
 def test_long_texts_are_cut_or_read_in_pieces(model_cache):
     crane, pie = "a gray crane in the marsh. ", "an apple pie with cream and sugar. "
     long = crane * 20 + pie * 20
@@ -153,6 +155,7 @@ def test_a_plain_transformers_folder_gives_the_mean_of_its_last_hidden_state(tmp
         np.testing.assert_allclose(found, unit(np.stack(expected)), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::vsgraph.VSGraphWarning")  # where it cannot be converted
 def test_xlnet_gives_the_mean_of_its_last_hidden_state(tmp_path, model_cache):
     torch.manual_seed(0)

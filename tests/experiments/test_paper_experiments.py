@@ -122,7 +122,7 @@ def test_what_is_done_is_not_done_again(google):
     again = call(table1_google_500, "--smoke", "-o", out)
     assert "epoch 1:" in first
     assert "epoch 1:" not in again
-    assert "labels: done before" in again
+    assert "decisions: done before" in again
     assert "p_f 0 s" in again  # of what it will take
     assert written == {file: file.stat().st_mtime_ns for file in files}
     assert result(out, "table1")["rows"] == before

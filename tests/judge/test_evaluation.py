@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn import metrics as sk
 
 import vsgraph
-from conftest import QUICK
+from two_senses import QUICK
 from vsgraph import Decision, InputError, TopScores
 from vsgraph.judge.metrics import count_classes
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vsgraph
-from conftest import QUICK, make_two_senses
+from two_senses import QUICK, make_two_senses
 from vsgraph import InputError, Settings, SweepTable, VSGraphWarning
 from vsgraph.common.plot import draw_lines
 from vsgraph.judge.sweep import check_measure
@@ -57,6 +57,7 @@ def test_the_papers_fusion_is_swept_too(two_senses, cnn):
     assert len({row["right"] for row in table.rows}) > 1
 
 
+@pytest.mark.slow
 def test_every_other_kind_of_setting_gives_the_same_as_alone(two_senses, cnn):
     grid = {
         "text_evidence": [True, False],

@@ -209,6 +209,7 @@ def decayed(weights, inputs, task, chosen):
     ).sum(), slope + chosen.weight_decay * weights
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, n_dims=st.sampled_from([3, 30]), form=st.sampled_from(list(OPERATORS)))
 @settings(deadline=None, max_examples=30)
 def test_the_optimum_has_no_slope_left_and_adam_goes_there(seed, n_dims, form):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import check_grad
 
 import vsgraph
-from conftest import make_two_senses
+from two_senses import make_two_senses
 from vsgraph.common import blocks
 from vsgraph.method import evidence
 from vsgraph.method import evidence_fit as witnesses

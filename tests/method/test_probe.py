@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 import vsgraph
-from conftest import make_two_senses
+from two_senses import make_two_senses
 from vsgraph import InputError
 from vsgraph.method import probe as probing
 from vsgraph.method.probe import linear_probe
@@ -28,6 +28,7 @@ def test_it_says_what_images_show_where_the_web_label_is_wrong(crawl):
     assert (found.argmax() == crawl.truth)[wrong].mean() > 0.85
 
 
+@pytest.mark.slow
 def test_no_image_is_judged_by_what_has_seen_its_label(crawl):
     changed = crawl.web_labels.copy()
     found = linear_probe(crawl.features, changed, n_classes=4)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import vsgraph
-from conftest import QUICK, make_two_senses
+from two_senses import QUICK, make_two_senses
+from vsgraph.method.network import grow_anchors
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -204,6 +205,15 @@ def test_any_number_of_layers_and_any_self_weight_work(two_senses, layers, form)
     chosen = dataclasses.replace(QUICK, gnn_layers=layers, self_weight=0.5, form=form)
     corrected = two_senses.correct(chosen)
     assert (corrected.final_labels == two_senses.truth).mean() > 0.9
+
+
+def test_an_image_the_graph_is_sure_of_becomes_an_anchor_and_no_class_is_lost():
+    before = vsgraph.Anchors(np.array([0, 1]), np.array([0, 1]), np.ones(2))
+    probs = np.array([[0.9, 0.0], [0.2, 0.6], [0.8, 0.1]])
+    after = grow_anchors(probs, before, confidence_threshold=0.7)
+    assert after.rows.tolist() == [0, 2, 1]
+    assert after.classes.tolist() == [0, 0, 1]
+    assert after.match.tolist() == [0.9, 0.8, 0.6]
 
 
 def test_more_rounds_find_more_anchors(two_senses):

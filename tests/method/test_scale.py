@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vsgraph
-from conftest import make_two_senses
+from two_senses import make_two_senses
 from vsgraph import TopScores, cli
 from vsgraph.common import blocks
 from vsgraph.errors import InputError
@@ -92,91 +92,94 @@ def on_disk(tmp_path):
         "features": crawl.features.astype(np.float16),
         "text-embeddings": crawl.text.astype(np.float16),
         "label-embeddings": crawl.meaning,
-        "web-labels": crawl.web_labels,
         "cnn-probs": cnn,
     }
-    options = []
+    np.save(tmp_path / "web_labels.npy", crawl.web_labels)
+    options = [tmp_path / "web_labels.npy"]
     for name, array in arrays.items():
         np.save(tmp_path / f"{name}.npy", array)
-        options += [f"--{name}", str(tmp_path / f"{name}.npy")]
+        options += [f"--{name}", tmp_path / f"{name}.npy"]
     (tmp_path / "names.txt").write_text("one\ntwo\nthree\nfour\n")
-    return crawl, [*options, "--class-names", str(tmp_path / "names.txt"), "-o", tmp_path / "out"]
+    return crawl, [*options, "--classes", tmp_path / "names.txt", "-o", tmp_path / "out"]
 
 
 def run(options, *more):
-    return CliRunner().invoke(cli.main, ["correct-arrays", *map(str, options), *more])
+    return CliRunner().invoke(cli.main, ["correct", *map(str, options), *more])
 
 
 def test_arrays_on_disk_are_corrected_by_one_command(on_disk, tmp_path):
     crawl, options = on_disk
-    told = run(options, "--set", "anchors_per_class=8", "--set", "neighbor_search=exact")
-    assert told.exit_code == 0, told.output
-    assert told.output.startswith("expected: about ")
-    made = vsgraph.Correction.load(tmp_path / "out")
-    assert made.class_names == ("one", "two", "three", "four")
-    assert made.settings.anchors_per_class == 8
-    assert made.graph_recall == 1
-    assert (made.final_labels == crawl.truth).mean() > 0.9
-    assert made.cnn_probs.shape == (300, 4)
-    assert isinstance(made.final_probs.values, np.memmap)
+    ran = run(options, "--set", "anchors_per_class=8", "--set", "neighbor_search=exact")
+    assert ran.exit_code == 0, ran.output
+    assert "\nexpected: about " in ran.output
+    correction = vsgraph.Run.open(tmp_path / "out").correction
+    assert correction.class_names == ("one", "two", "three", "four")
+    assert correction.settings.anchors_per_class == 8
+    assert correction.graph_recall == 1
+    assert (correction.final_labels == crawl.truth).mean() > 0.9
+    assert correction.cnn_probs.shape == (300, 4)
+    assert isinstance(correction.final_probs.values, np.memmap)
 
 
 def test_the_command_says_what_it_would_take_and_does_nothing(on_disk, tmp_path):
-    told = run(on_disk[1], "--dry-run")
-    assert told.exit_code == 0
-    assert "GB of memory beside the mapped files" in told.output
+    ran = run(on_disk[1], "--dry-run")
+    assert ran.exit_code == 0
+    assert "GB of memory beside the mapped files" in ran.output
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command_refuses_in_one_line_before_it_starts(on_disk, tmp_path, monkeypatch):
+def test_the_command_refuses_in_one_line_before_it_starts(on_disk, tmp_path):
     _, options = on_disk
-    told = run(options, "--set", "n_neighbors")
-    assert "--set needs NAME=VALUE, as in n_neighbors=10" in told.output
+    assert "--set needs NAME=VALUE, as in n_neighbors=10" in run(options, "--set", "k").output
     assert "unknown setting 'neighbours'" in run(options, "--set", "neighbours=3").output
     assert "n_neighbors must be at least 1" in run(options, "--set", "k=0").output
-    (tmp_path / "out").mkdir()
-    assert "exists already; choose another folder" in run(options).output
-    (tmp_path / "out").rmdir()
     for name, array, message in (
-        ("text-embeddings", np.ones((299, 12)), r"shape (300, 12), got (299, 12)"),
-        ("cnn-probs", np.ones((300, 3)), r"shape (300, 4), got (300, 3)"),
-        ("web-labels", np.full(300, 4), "web_labels must lie in 0..3"),
+        ("text-embeddings", np.ones((299, 12)), "has 299 rows, but 300 are needed"),
+        ("cnn-probs", np.ones((3, 4)), "has 3 rows, but 300 are needed"),
+        ("label-embeddings", np.ones((5, 12)), "has 5 rows, but 4 are needed"),
+        ("web_labels", np.full(300, 4), "web_labels must lie in 0..3"),
     ):
         kept = np.load(tmp_path / f"{name}.npy")
         np.save(tmp_path / f"{name}.npy", array)
-        told = run(options, "--dry-run")
-        assert told.exit_code == 1
-        assert message in told.output
-        assert "expected" not in told.output
+        ran = run(options, "--dry-run")
+        assert ran.exit_code == 1
+        assert message in ran.output
+        assert "expected" not in ran.output
         np.save(tmp_path / f"{name}.npy", kept)
-    (tmp_path / "names.txt").write_bytes(b"\xff\xfe\x00")
-    assert "names.txt cannot be read as UTF-8 text" in run(options).output
-    np.save(tmp_path / "features.npy", np.zeros(3))
-    assert "features.npy must hold a 2-d array, got shape (3,)" in run(options).output
     (tmp_path / "features.npy").write_bytes(b"no array")
     assert "features.npy is not a complete array; give a .npy file" in run(options).output
     np.savez(tmp_path / "features.npz", a=np.zeros(3))
     (tmp_path / "features.npz").rename(tmp_path / "features.npy")
     assert "features.npy is an archive of arrays" in run(options).output
-    assert not (tmp_path / "out").exists()
+    (tmp_path / "names.txt").write_bytes(b"\xff\xfe\x00")
+    assert "names.txt cannot be read as a list of classes" in run(options).output
 
 
 def test_too_little_room_is_said_before_the_start(on_disk, tmp_path, monkeypatch):
     _, options = on_disk
     monkeypatch.setattr(ESTIMATE, "available_memory", lambda: 1e6)
-    told = run(options)
-    assert told.exit_code == 1
-    assert "of memory, but 0.0 GB are free; close other programs" in told.output
+    ran = run(options)
+    assert ran.exit_code == 1
+    assert "of memory, but 1.0 MB are free; close other programs" in ran.output
     assert run(options, "--anyway").exit_code == 0
     huge = vsgraph.Estimate({"graph": 1.0}, memory=0.0, disk=1e18)
-    with pytest.raises(InputError, match=r"needs 1000000000\.0 GB of disk, but .* GB are free"):
+    with pytest.raises(
+        InputError, match=r"1000000000\.0 GB are needed in .*, but only .* are free"
+    ):
         check_room(huge, tmp_path / "not" / "there")
 
 
-def test_available_memory_is_known_or_none(monkeypatch, tmp_path):
-    assert ESTIMATE.available_memory() > 1e8
+def test_available_memory_is_read_from_the_system_or_unknown(monkeypatch, tmp_path):
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable: 2048 kB\n")
+    monkeypatch.setattr(ESTIMATE, "Path", lambda _: tmp_path / "meminfo")
+    assert ESTIMATE.available_memory() == 2048 * 1024
     monkeypatch.setattr(ESTIMATE, "Path", lambda _: tmp_path / "none")
-    assert ESTIMATE.available_memory() is None or ESTIMATE.available_memory() > 0
+    counts = {"SC_AVPHYS_PAGES": 3, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(ESTIMATE.os, "sysconf_names", counts, raising=False)
+    monkeypatch.setattr(ESTIMATE.os, "sysconf", counts.__getitem__, raising=False)
+    assert ESTIMATE.available_memory() == 3 * 4096
+    monkeypatch.setattr(ESTIMATE.os, "sysconf_names", {})
+    assert ESTIMATE.available_memory() is None
 
 
 @pytest.mark.parametrize(
@@ -199,8 +202,8 @@ def test_what_costs_more_is_expected_to(changes):
 
 
 def test_a_warning_on_the_command_line_is_one_line(on_disk):
-    told = run(on_disk[1], "--set", "anchors_per_class=500")
-    line = next(line for line in told.output.splitlines() if "Warning" in line)
+    ran = run(on_disk[1], "--set", "anchors_per_class=500")
+    line = next(line for line in ran.output.splitlines() if "Warning" in line)
     assert line.startswith("Warning: 4 of 4 classes have fewer than 500 anchors (one, two, three")
 
 

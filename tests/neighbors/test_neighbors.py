@@ -46,6 +46,7 @@ def test_the_exact_search_among_many_rows_agrees_with_a_library(many):
     assert found.recall == 1
 
 
+@pytest.mark.slow
 def test_the_approximate_search_reaches_the_recall_it_says(many):
     found = vsgraph.nearest_neighbors(many, n_neighbors=10, search="approximate", recall=0.99)
     truth = vsgraph.nearest_neighbors(many, n_neighbors=10, search="exact").rows
@@ -132,6 +133,7 @@ def test_huge_and_tiny_features_are_searched_all_the_same(few_is_none):
     np.testing.assert_array_equal(plain.rows, scaled.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["exact", "approximate"])
 def test_features_mapped_from_disk_in_half_precision_are_searched_in_place(many, tmp_path, search):
     np.save(tmp_path / "half.npy", many.astype(np.float16))

@@ -409,6 +409,7 @@ def size_of(folder):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_a_thousand_classes_stay_below_fifty_megabytes(tmp_path):
     made = make_large(1000, 12)
     crawl = make_large_crawl(tmp_path / "crawl", made)
@@ -498,6 +499,7 @@ def test_the_nearest_sense_is_told_or_that_there_is_none():
     assert SenseFinder("blorf", None, texts, wordnet).nearest(texts, []) is None
 
 
+@pytest.mark.slow
 def test_neighbors_stay_together_on_the_map():
     random = np.random.default_rng(0)
     centers = random.normal(size=(8, 20))

@@ -203,6 +203,7 @@ def test_without_scripts_everything_but_the_map_is_there(site, open_page):
     assert page.locator(".card img").first.is_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1440])
 def test_nothing_in_a_hostile_crawl_runs(hostile, open_page, width):
     pages = [hostile / "index.html", *sorted((hostile / "classes").iterdir())]

@@ -17,6 +17,8 @@ from made_pictures import put
 from vsgraph.cli import main
 from vsgraph.demo.made_up import make_crawl, picture_features, text_vectors, write_crawl
 from vsgraph.errors import InputError
+from vsgraph.meanings import words
+from vsgraph.meanings.wordnet import WordNet
 from vsgraph.runs import Choices, Run, preview, run
 
 FEW = vsgraph.Settings(n_neighbors=4, anchors_per_class=5)
@@ -115,6 +117,37 @@ def test_a_table_of_meanings_that_was_edited_in_the_run_counts(crawl, tmp_path, 
     assert "texts: done before" in lines
     assert "descriptions again: its inputs changed ..." in lines
     assert any("flying mouse" in meaning.description for meaning in Run.open(out).meanings)
+
+
+@pytest.fixture
+def no_wordnet(monkeypatch):
+    """A computer without WordNet's files."""
+
+    def refuse(folder=None):
+        raise InputError("WordNet 3.0 was not found. To get it: ...")
+
+    monkeypatch.setattr(WordNet, "open", staticmethod(refuse))
+    words._wordnet.cache_clear()
+    words._clean_word.cache_clear()
+
+
+def test_a_run_with_descriptions_of_the_user_needs_no_wordnet(crawl, tmp_path, no_wordnet):
+    made = run(crawl, tmp_path / "run", settings=FEW, choices=own_vectors(crawl))
+
+    pages = "".join(page.read_text() for page in made.page.parent.rglob("*.html"))
+    assert "a nocturnal flying mammal" in pages
+    assert "in WordNet" not in pages
+
+
+def test_a_run_that_needs_wordnet_says_so_before_it_encodes(crawl, tmp_path, no_wordnet):
+    ids = tmp_path / "ids.csv"
+    ids.write_text("class,wnid\nbat,n02139199\n")
+    for more in ([], ["--meanings", ids], ["--dry-run"]):
+        command = ["correct", crawl, "-o", tmp_path / "run", *more]
+        ran = CliRunner().invoke(main, list(map(str, command)))
+        assert ran.exit_code == 1
+        assert ran.output == "Error: WordNet 3.0 was not found. To get it: ...\n"
+    assert not (tmp_path / "run" / "stages").exists()
 
 
 def test_a_stage_can_be_done_again(crawl, tmp_path):

@@ -295,6 +295,7 @@ def test_another_training_never_goes_on_from_its_files(trained, networks, tmp_pa
         train(crawl, tmp_path / "mine" / "thesis.txt")
 
 
+@pytest.mark.slow
 def test_overwriting_starts_anew(photos, networks, tmp_path):
     crawl, start = read_crawl(photos), Start(networks["resnet"])
     train(crawl, tmp_path / "m", start=start, recipe=Recipe(**SHORT))
@@ -365,6 +366,7 @@ def test_two_processes_agree_with_one(photos, networks, tmp_path, change):
 # --- what it starts from
 
 
+@pytest.mark.slow
 def test_lite0_starts_from_its_published_weights(photos, tmp_path):
     from vsgraph.training.start_network import start_networks
 
@@ -379,6 +381,7 @@ def test_lite0_starts_from_its_published_weights(photos, tmp_path):
     assert found[0].body._bn0.momentum == 0.1
 
 
+@pytest.mark.slow
 def test_resnet50_is_the_papers():
     from vsgraph.training.start_network import start_networks
 
@@ -393,6 +396,7 @@ def test_resnet50_is_the_papers():
         start_networks(Start("resnet50"), ["ant"], Recipe())
 
 
+@pytest.mark.slow
 def test_a_trained_model_is_fine_tuned_on_its_own_classes_only(trained, photos, tmp_path):
     made, _, crawl = trained
     recipe = Recipe(**SHORT).for_finetuning()
@@ -449,6 +453,7 @@ def test_a_loss_that_is_no_number_stops_with_the_batch_named(photos, networks, t
     assert all(np.isfinite(value).all() for name, value in kept.items() if "momentum" in name)
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_last_checkpoint(photos, networks, tmp_path):
     crawl, start = read_crawl(photos), Start(networks["resnet"])
     train(crawl, tmp_path / "m", start=start, recipe=Recipe(**SHORT), save_seconds=0)
@@ -526,6 +531,7 @@ def test_images_that_are_left_out_are_never_read(photos, networks, tmp_path):
     assert soft.counts().tolist() == [12, 12, 12]
 
 
+@pytest.mark.slow
 def test_several_labels_are_learned_each_by_itself(photos, networks, tmp_path, model_cache):
     crawl = read_crawl(photos)
     marks = np.eye(3, dtype=bool)[crawl.web_labels]

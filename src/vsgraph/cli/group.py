@@ -82,10 +82,10 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="vsgraph")
 def main() -> None:
-    r"""Correct the labels of images collected by search query, using the text beside them.
+    """Correct the labels of images collected by search query, using the text beside them.
 
     \b
     vsgraph inspect my-crawl               what it holds
     vsgraph correct my-crawl -o run        correct its labels; open run/report.html
     vsgraph export run --to imagefolder -o clean
-    """
+    """  # noqa: D301

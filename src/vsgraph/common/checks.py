@@ -265,6 +265,16 @@ def filled_rows(array: Floats) -> NDArray[np.bool_]:
     return np.asarray(array.any(axis=1))
 
 
+def mean_ranks(values: NDArray[Any]) -> Floats:
+    """Return the rank of each value from 1; equal values share their mean rank.
+
+    >>> mean_ranks(np.array([5, 2, 5])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[place]
+
+
 def unit_rows(array: Floats) -> Floats:
     """Scale every row to length one; a row of zeros stays zero.
 

@@ -17,6 +17,7 @@ from vsgraph.errors import InputError
 
 Rows = slice | NDArray[np.intp]
 ALL = slice(None)
+ARRAYS = "an array of web labels"  # the format of a crawl without pictures
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -149,8 +150,8 @@ class Crawl:
 
     @property
     def has_pictures(self) -> bool:
-        """Whether there are pictures at all; a crawl of arrays has none."""
-        return True
+        """Whether there are pictures at all; an array of web labels has none."""
+        return self.format != ARRAYS
 
     @property
     def has_shards(self) -> bool:

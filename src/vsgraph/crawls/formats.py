@@ -8,6 +8,7 @@ from typing import Any
 from vsgraph.crawls.columns import is_image
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
+from vsgraph.crawls.readers.arrays import read_arrays
 from vsgraph.crawls.readers.coco import read_coco
 from vsgraph.crawls.readers.folders import read_folder
 from vsgraph.crawls.readers.nus_wide import read_nus_wide
@@ -24,6 +25,7 @@ READERS: dict[str, Callable[..., Crawl]] = {
     "imagenet-val": read_imagenet_validation,
     "nus-wide": read_nus_wide,
     "coco": read_coco,
+    "arrays": read_arrays,
 }
 
 
@@ -39,10 +41,10 @@ def read_crawl(
     Parameters
     ----------
     path : path
-        A folder, a table or a shard.
+        A folder, a table, a shard, or a ``.npy`` file of web labels.
     format : str, optional
         One of ``folder``, ``table``, ``shards``, ``webvision``, ``imagenet-val``, ``nus-wide``,
-        ``coco``; recognized if not given.
+        ``coco``, ``arrays``; recognized if not given.
     strict : bool
         Raise the first problem as an error instead of counting it.
     **options
@@ -86,9 +88,11 @@ def _recognize_file(path: Path) -> str:
         return "shards"
     if path.name.startswith("captions_") and ending == ".json":
         return "coco"
+    if ending == ".npy":
+        return "arrays"
     raise InputError(
         f"{path} is not recognized: give a table ({', '.join(ENDINGS)}), a .tar shard, "
-        "captions_*.json of COCO, or a folder"
+        "captions_*.json of COCO, a .npy file of web labels, or a folder"
     )
 
 

@@ -60,17 +60,7 @@ def _listed(counts: dict[str, int]) -> str:
 def inspect_crawl(crawl: Crawl, *, every_picture: bool = False) -> Inspection:
     """Summarize a crawl: size, classes, share of images with text, missing pictures.
 
-    Parameters
-    ----------
-    crawl : Crawl
-        As returned by :func:`~vsgraph.crawls.read_crawl`.
-    every_picture : bool
-        Decode all pictures instead of a sample.
-
-    Returns
-    -------
-    inspection : Inspection
-        Print it, or read its fields.
+    A sample of the pictures is decoded; all of them with `every_picture`.
     """
     pictures = check_pictures(crawl, sample=None) if every_picture else check_pictures(crawl)
     counts = np.bincount(crawl.labels_matrix().indices, minlength=len(crawl.class_names))

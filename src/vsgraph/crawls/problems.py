@@ -15,13 +15,8 @@ SPOOLED = 2**20
 class Problems:
     """Counts the problems of a crawl without holding them in memory.
 
-    Parameters
-    ----------
-    strict : bool
-        Raise the first problem as an error instead of counting it.
+    If `strict`, the first problem is raised as an error instead.
 
-    Examples
-    --------
     >>> problems = Problems()
     >>> problems.add("no label", "crawl.csv, line 7")
     >>> print(problems)

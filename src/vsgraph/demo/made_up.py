@@ -75,24 +75,10 @@ FILLER = ("photo", "best", "new", "free", "day", "image", "hd", "2019", "my", "b
 def make_crawl(
     *, per_class: int = 90, missing: float = 0.3, swapped: float = 0.1, random_state: int = 0
 ) -> MadeUpCrawl:
-    """Draw a crawl.
+    """Draw a crawl of `per_class` pictures per query, in random order.
 
-    Parameters
-    ----------
-    per_class : int
-        Pictures that each query finds.
-    missing, swapped : float
-        Shares of titles that are lost, and that belong to another picture.
-    random_state : int
-        The seed.
+    `missing` and `swapped` are the shares of titles that are lost, or belong to another picture.
 
-    Returns
-    -------
-    crawl : MadeUpCrawl
-        Its images in random order.
-
-    Examples
-    --------
     >>> crawl = make_crawl(per_class=2)
     >>> crawl.pictures.shape, len(crawl.titles)
     ((14, 64, 64, 3), 14)

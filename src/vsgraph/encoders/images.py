@@ -126,12 +126,8 @@ def encode_pictures(
 ) -> tuple[Encoded, list[str]]:
     """Encode a few pictures, given as paths or as the bytes of files.
 
-    Returns
-    -------
-    encoded : Encoded
-        Vectors of shape (n_pictures, n_dims); zeros for a picture that cannot be used.
-    reasons : list of str
-        Why each picture cannot be used; empty if it can.
+    Returns vectors, (n_pictures, n_dims), zeros for a picture that cannot be used, and why each
+    cannot, '' if it can.
     """
 
     def read(picture: bytes | str | Path) -> tuple[Any, str]:

@@ -25,25 +25,13 @@ Problem = tuple[int, str, str]
 
 @dataclasses.dataclass(frozen=True)
 class Embedding:
-    """Vectors of a whole crawl, one row per image, mapped from disk.
-
-    Attributes
-    ----------
-    vectors : array of shape (n_images, n_dims)
-        Rows of zeros for images without a picture or text.
-    probs : array of shape (n_images, n_classes) or None
-        Class probabilities, if the encoder has a classifier.
-    keys : array of shape (n_images, 16)
-        A digest of each content, zeros for rows without one.
-    record : dict
-        The encoder's name and fingerprint, counts of problems, checksums.
-    """
+    """Vectors of a whole crawl, one row per image, mapped from disk."""
 
     folder: Path
-    vectors: NDArray[np.floating]
-    probs: NDArray[np.floating] | None
-    keys: NDArray[np.uint8]
-    record: dict[str, Any]
+    vectors: NDArray[np.floating]  # (n_images, n_dims); zeros for an image without picture or text
+    probs: NDArray[np.floating] | None  # (n_images, n_classes), if the encoder has a classifier
+    keys: NDArray[np.uint8]  # (n_images, 16), a digest of each content; zeros without one
+    record: dict[str, Any]  # the encoder's name and fingerprint, counts of problems, checksums
 
     @classmethod
     def load(cls, folder: str | Path, *, verify: bool = False) -> Self:

@@ -16,27 +16,14 @@ from vsgraph.errors import InputError
 class Exported:
     """What an export wrote.
 
-    Attributes
-    ----------
-    out : Path
-        The file or folder.
-    to : str
-        The format.
-    n_images : int
-        How many images it holds.
-    problems : Problems
-        Images that were left out, counted by reason; rejected ones are not among them.
-
-    Examples
-    --------
     >>> print(Exported(Path("out"), "hf", 3))
     3 images as hf in out
     """
 
-    out: Path
-    to: str
+    out: Path  # the file or folder
+    to: str  # the format
     n_images: int
-    problems: Problems = dataclasses.field(default_factory=Problems)
+    problems: Problems = dataclasses.field(default_factory=Problems)  # images left out, by reason
 
     def __str__(self) -> str:
         line = f"{self.n_images} images as {self.to} in {self.out}"

@@ -24,13 +24,6 @@ class ClassCounts:
     A class that was never given has a precision of zero, and one that is never true a recall of
     zero. F1 is zero if both are.
 
-    Attributes
-    ----------
-    n_true, n_given, n_right : float array of shape (n_classes,)
-        Images that show the class; that were given it; both.
-
-    Examples
-    --------
     >>> counts = count_classes([[True, False], [True, True]], [0, 1])
     >>> counts.precision.tolist(), counts.recall.tolist()
     ([0.5, 1.0], [1.0, 1.0])
@@ -38,9 +31,9 @@ class ClassCounts:
     (0.857, 0.8)
     """
 
-    n_true: Floats
-    n_given: Floats
-    n_right: Floats
+    n_true: Floats  # (n_classes,), images that show the class
+    n_given: Floats  # images that were given it
+    n_right: Floats  # both
 
     @property
     def precision(self) -> Floats:
@@ -103,22 +96,8 @@ def harmonic_mean(first: float, second: float) -> float:
 
 
 def count_classes(given: ArrayLike | csr_array, truth: Truth) -> ClassCounts:
-    """Count true, given and right labels by class.
+    """Count true, given and right labels by class; `given` is a bool (n_images, n_classes) matrix.
 
-    Parameters
-    ----------
-    given : bool matrix of shape (n_images, n_classes)
-        The labels to judge, dense or sparse.
-    truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
-        What each image shows.
-
-    Returns
-    -------
-    counts : ClassCounts
-        With precision, recall and every F1.
-
-    Examples
-    --------
     >>> count_classes([[True, False], [False, False]], [0, -1]).n_right.tolist()
     [1.0, 0.0]
     """

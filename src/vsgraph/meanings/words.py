@@ -55,30 +55,12 @@ def clean_text(
 ) -> str:
     """Return text as the paper cleans it: lower-case words separated by spaces.
 
-    Words are lemmatized, then stemmed; the paper names both without an order. In the other order
-    little could be lemmatized, because a stem is often not a word ('berri').
+    Punctuation, symbols, emoji and digits become spaces; apostrophes are removed ("don't" becomes
+    'dont'), and so is the s of "dog's". Common English words (`STOP_WORDS`) are removed. Plurals of
+    nouns are replaced by WordNet, and then endings are cut by Porter's rules. The paper names the
+    last two without an order; the other way round little could be lemmatized, because a stem is
+    often not a word ('berri'). Words of other languages are left as they are.
 
-    Parameters
-    ----------
-    text : str
-        In any script; words that are not English are left as they are.
-    punctuation, digits : bool
-        Replace punctuation, symbols and emoji, or numerals, by spaces. Apostrophes are removed
-        ("don't" becomes 'dont'), and so is the s of "dog's".
-    stop_words : bool
-        Remove common English words, those in `STOP_WORDS`.
-    lemmatize : bool
-        Replace the plurals of nouns, by WordNet.
-    stem : bool
-        Cut endings, by Porter's rules.
-
-    Returns
-    -------
-    cleaned : str
-        Empty if nothing is left.
-
-    Examples
-    --------
     >>> clean_text("The Mice's 3 berries!"), clean_text("Crème brûlée, 25 € \N{COOKING}")
     ('mous berri', 'crème brûlée')
     >>> clean_text("The Mice's 3 berries!", stem=False, digits=False)

@@ -72,7 +72,7 @@ class TrainedNetwork(NamedTuple):
 
 
 def build_graph(job: Job) -> Graph:
-    """Connect every image with those that look most like it (Eq. 1)."""
+    """Connect every image with those that look most like it, as in Eq. 1."""
     own, settings = job.inputs.graph, job.settings
     if own is not None and not isinstance(own, Neighbors):
         return Graph(own, np.nan)
@@ -92,7 +92,7 @@ def smooth_texts(job: Job, graph: Graph) -> Floats:
 
 
 def choose_anchors(job: Job, smoothed: Floats) -> AnchorChoice:
-    """Pick the images whose text is closest to the meaning of their label (Eq. 5)."""
+    """Pick the images whose text is closest to the meaning of their label, as in Eq. 5."""
     inputs, per_class = job.inputs, job.settings.anchors_per_class
     match = match_labels(smoothed, inputs.label_embeddings, inputs.labels)
     anchors = pick_anchors(match, per_class=per_class, sources=inputs.sources)

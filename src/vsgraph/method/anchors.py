@@ -38,7 +38,7 @@ def smooth_text(
     Parameters
     ----------
     text_embeddings : array of shape (n_images, n_dims)
-        ``t`` in the paper; a row of zeros or NaN where an image has no text.
+        ``t`` in the paper; a row of zeros or NaN for an image without text.
     adjacency : csr_array of shape (n_images, n_images)
         ``A`` in the paper.
     self_weight : float
@@ -51,7 +51,7 @@ def smooth_text(
     Returns
     -------
     smoothed_text : array of shape (n_images, n_dims)
-        ``t-hat`` in the paper, in the type of the text; zero where no neighbor has text.
+        ``t-hat`` in the paper, in the type of the text; zero if no neighbor has text.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def text_match(
     Returns
     -------
     match : csr_array of shape (n_images, n_classes)
-        A cosine at each web label, NaN where there is no text near the image.
+        A cosine at each web label, NaN if there is no text near the image.
 
     Examples
     --------
@@ -135,8 +135,8 @@ def select_anchors(
     match : csr_array of shape (n_images, n_classes)
         From :func:`text_match`.
     per_class : int
-        ``m`` in the paper. Exactly so many, ties by row; a class with fewer images that have
-        text near them gives all it has.
+        ``m`` in the paper. Ties go by row; a class with fewer images that have text near them
+        gives all it has.
     sources : array of shape (n_images,), optional
         Where each image comes from (Google, Flickr). If given, `per_class` from each source.
 

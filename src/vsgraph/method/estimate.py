@@ -8,7 +8,6 @@ either way: how far the search for neighbors must go depends on the features.
 import dataclasses
 import functools
 import os
-import shutil
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 
 from vsgraph.common.checks import check_at_least, check_number
 from vsgraph.common.formatting import say_span
+from vsgraph.common.room import check_disk, say_bytes
 from vsgraph.errors import InputError
 from vsgraph.method.evidence import SAMPLE_CELLS
 from vsgraph.neighbors.search import FEW_ROWS, is_exact
@@ -43,7 +43,7 @@ class Estimate:
     seconds : dict of str to float
         By stage.
     memory : float
-        Bytes held at most; arrays mapped from disk are not counted, since the system may drop them.
+        Bytes held at most, without arrays mapped from disk, which the system may drop.
     disk : float
         Bytes of the saved correction.
 
@@ -96,7 +96,7 @@ def estimate(
     with_cnn : bool
         Probabilities of a CNN are given.
     machine_flops : float, optional
-        Operations a second in a matrix product; measured if not given.
+        Operations per second in a matrix product; measured if not given.
 
     Returns
     -------
@@ -110,11 +110,10 @@ def estimate(
     >>> sum(small.seconds.values()) < sum(large.seconds.values())
     True
     """
-    for name, size in zip(
-        ("n_images", "n_dims", "n_classes", "n_text_dims"),
-        (n_images, n_dims, n_classes, n_text_dims),
-        strict=True,
-    ):
+    sizes = {
+        "n_images": n_images, "n_dims": n_dims, "n_classes": n_classes, "n_text_dims": n_text_dims
+    }  # fmt: skip
+    for name, size in sizes.items():
         check_at_least(name, check_number(name, size, int), 1)
     n, edges = n_images, 1.7 * settings.n_neighbors * n_images
     width = n_dims * (1 if settings.form == "printed" else 1 + settings.gnn_layers)
@@ -147,26 +146,7 @@ def estimate(
 
 
 def estimate_run(settings: Settings, *, n_images: int, n_texts: int, n_classes: int) -> Estimate:
-    """Estimate a whole run on a crawl, with the default encoders of pictures and texts.
-
-    Parameters
-    ----------
-    settings : Settings
-        The numbers of the correction.
-    n_images, n_texts, n_classes : int
-        Size of the crawl; images without text are not in `n_texts`.
-
-    Returns
-    -------
-    estimate : Estimate
-        With the stages `pictures` and `texts` before those of the correction.
-
-    Examples
-    --------
-    >>> plan = estimate_run(Settings(), n_images=1000, n_texts=600, n_classes=10)
-    >>> list(plan.seconds)[:3]
-    ['pictures', 'texts', 'reading']
-    """
+    """Estimate a whole run on a crawl with the default encoders; `n_texts` images have text."""
     core = estimate(
         settings, n_images=n_images, n_dims=IMAGE_DIMS, n_classes=n_classes, n_text_dims=TEXT_DIMS
     )
@@ -196,11 +176,7 @@ def _graph_seconds(settings: Settings, n: int, n_dims: int) -> float:
 
 @functools.cache
 def flops() -> float:
-    """Measure how many operations a second this machine's cores do in a matrix product.
-
-    >>> flops() > 1e8
-    True
-    """
+    """Measure how many operations per second this machine does in a matrix product."""
     one = np.ones((1024, 512), np.float32)
     times = []
     for _ in range(8):
@@ -211,28 +187,18 @@ def flops() -> float:
 
 
 def check_room(plan: Estimate, folder: Path) -> None:
-    """Refuse a correction that memory or disk cannot hold, before it starts."""
-    there = next(path for path in [folder.absolute(), *folder.absolute().parents] if path.exists())
-    free = shutil.disk_usage(there).free
-    if plan.disk > free:
-        raise InputError(
-            f"{folder} needs {plan.disk / GB:.1f} GB of disk, but {free / GB:.1f} GB are free; "
-            "make room, choose another folder, or lower kept_scores"
-        )
+    """Raise an error if memory or disk cannot hold a correction, before it starts."""
+    check_disk(folder, plan.disk)
     memory = available_memory()
     if memory is not None and plan.memory > memory:
         raise InputError(
-            f"the correction needs {plan.memory / GB:.1f} GB of memory, but {memory / GB:.1f} GB "
+            f"the correction needs {say_bytes(plan.memory)} of memory, but {say_bytes(memory)} "
             "are free; close other programs, or lower kept_scores"
         )
 
 
 def available_memory() -> float | None:
-    """Return the bytes of memory that are free, or None where the system does not say.
-
-    >>> available_memory() is None or available_memory() > 0
-    True
-    """
+    """Return the bytes of memory that are free, or None if the system does not say."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         return next(1024 * float(line.split()[1]) for line in lines if "MemAvailable" in line)

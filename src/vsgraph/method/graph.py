@@ -26,8 +26,8 @@ def visual_graph(
     """Connect every image with those that look most like it (Eq. 1).
 
     Two images are connected if either is among the nearest of the other, with their cosine as
-    the weight. Cosines that are not positive are left out: they would make degrees that no
-    square root can be taken of.
+    the weight. Cosines that are not positive are left out, because Eq. 4 and 6 take the square root
+    of degrees.
 
     Parameters
     ----------
@@ -53,20 +53,14 @@ def visual_graph(
            [0. , 0.8, 0. , 0. ],
            [0. , 0. , 0. , 0. ]])
     """
-    return connect(
-        nearest_neighbors(
-            features, n_neighbors=n_neighbors, search=search, recall=recall, progress=progress
-        )
+    neighbors = nearest_neighbors(
+        features, n_neighbors=n_neighbors, search=search, recall=recall, progress=progress
     )
+    return connect(neighbors)
 
 
 def connect(neighbors: Neighbors) -> csr_array:
-    """Make the graph of neighbors that were found.
-
-    >>> found = nearest_neighbors([[1, 0], [3, 4], [0, 1]], n_neighbors=1)
-    >>> connect(found).toarray().round(1)[1].tolist()
-    [0.6, 0.0, 0.8]
-    """
+    """Return the graph of neighbors, (n_images, n_images), unchecked."""
     n_images, n_neighbors = neighbors.rows.shape
     starts = np.arange(n_images + 1) * n_neighbors
     edges = (neighbors.similarities.ravel(), neighbors.rows.ravel(), starts)
@@ -76,14 +70,14 @@ def connect(neighbors: Neighbors) -> csr_array:
 def adopt_graph(
     graph: csr_array, *, n_images: int, kind: Literal["similarity", "distance"] = "similarity"
 ) -> csr_array:
-    """Take over a graph that exists already, as Eq. 1 would have made it.
+    """Adopt an existing graph, in the form that Eq. 1 gives.
 
     Parameters
     ----------
     graph : scipy sparse matrix of shape (n_images, n_images)
         Stored entries are edges, stored zeros included; a k-NN graph need not be symmetric.
     n_images : int
-        Number of images it must have.
+        The number of images it must have.
     kind : {'similarity', 'distance'}
         What the entries are: cosines, or cosine distances as in cleanlab's ``knn_graph``.
 
@@ -167,11 +161,7 @@ def propagation_matrix(adjacency: csr_array, *, self_weight: float, form: Form) 
 
 
 def gather(step: csr_array, values: Floats) -> Floats:
-    """Return ``step @ values``, reading only the rows of `values` that are needed.
-
-    >>> gather(csr_array([[0, 0.5, 0.5]]), np.array([[9.0], [1.0], [3.0]], np.float16)).tolist()
-    [[2.0]]
-    """
+    """Return ``step @ values``, reading only the rows of `values` that are needed."""
     columns, place = np.unique(step.indices, return_inverse=True)
     if not len(columns):
         return np.zeros((step.shape[0], values.shape[1]), np.float32)
@@ -181,11 +171,7 @@ def gather(step: csr_array, values: Floats) -> Floats:
 
 
 def propagate(propagation: csr_array, values: Floats, *, progress: bool = False) -> Floats:
-    """Return ``propagation @ values`` in the type of `values`, a block of rows at a time.
-
-    >>> propagate(csr_array([[0, 1.0], [1.0, 0]]), np.array([[1.0], [2.0]])).tolist()
-    [[2.0], [1.0]]
-    """
+    """Return ``propagation @ values`` in the type of `values`, one block of rows at a time."""
     result = np.empty(values.shape, values.dtype)
 
     def fill(rows: slice) -> None:

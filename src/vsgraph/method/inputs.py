@@ -64,45 +64,19 @@ class Repeated(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """The arrays of a crawl; large ones are read in blocks.
+    """The arrays of a crawl; large ones are read in blocks."""
 
-    Attributes
-    ----------
-    features : float array of shape (n_images, n_dims)
-        ``s`` in the paper.
-    text_embeddings : float array of shape (n_images, n_text_dims)
-        ``t`` in the paper; rows of zeros where there is no text.
-    label_embeddings : float array of shape (n_classes, n_text_dims)
-        ``l`` in the paper.
-    web_labels : int array of shape (n_images,) or bool array of shape (n_images, n_classes)
-        ``y*`` in the paper.
-    labels : csr_array of shape (n_images, n_classes)
-        The same as a sparse matrix of ones.
-    cnn_probs : array or TopScores of shape (n_images, n_classes), or None
-        ``p_c`` in the paper.
-    graph : csr_array of shape (n_images, n_images), Neighbors or None
-        A graph of the user's own.
-    sources : array of shape (n_images,) or None
-        Where each image comes from.
-    class_names : tuple of str
-        Names of the classes.
-    words : Words or None
-        What the texts say word by word.
-    n_unwanted : int
-        How many of the classes, the last ones, are senses that are not meant.
-    """
-
-    features: Floats
-    text_embeddings: Floats
-    label_embeddings: Floats
-    web_labels: NDArray[Any]
-    labels: csr_array
-    cnn_probs: Any
-    graph: csr_array | Neighbors | None
-    sources: NDArray[Any] | None
+    features: Floats  # (n_images, n_dims), ``s`` in the paper
+    text_embeddings: Floats  # (n_images, n_text_dims), ``t``; rows of zeros without text
+    label_embeddings: Floats  # (n_classes, n_text_dims), ``l``
+    web_labels: NDArray[Any]  # (n_images,) or (n_images, n_classes), ``y*``
+    labels: csr_array  # (n_images, n_classes), the same as a matrix of ones
+    cnn_probs: Any  # (n_images, n_classes), ``p_c``, read by rows; None without a CNN
+    graph: csr_array | Neighbors | None  # (n_images, n_images), the user's own
+    sources: NDArray[Any] | None  # (n_images,), where each image comes from
     class_names: tuple[str, ...]
     words: Words | None = None
-    n_unwanted: int = 0
+    n_unwanted: int = 0  # how many of the classes, the last ones, are senses that are not meant
 
     @property
     def single(self) -> bool:
@@ -177,7 +151,7 @@ def check_inputs(
         label_embeddings=meaning,
         web_labels=labels.indices.astype(np.intp) if single else labels.toarray().astype(bool),
         labels=labels,
-        cnn_probs=None if cnn_probs is None else _check_scores("cnn_probs", cnn_probs, shape),
+        cnn_probs=None if cnn_probs is None else _check_scores(cnn_probs, shape),
         graph=None if graph is None else _check_graph(graph, n_images=len(visual)),
         sources=sources,
         class_names=check_names(class_names, n_classes=len(meaning)),
@@ -186,7 +160,7 @@ def check_inputs(
 
 
 def check_names(class_names: Sequence[str] | None, *, n_classes: int) -> tuple[str, ...]:
-    """Return class names, numbers where there are none; refuse a wrong count and repeated names."""
+    """Return class names, numbers by default; raise an error if they do not fit or repeat."""
     if isinstance(class_names, str) or not (class_names is None or np.iterable(class_names)):
         raise InputError(f"class_names must be a sequence of names, got {class_names!r}")
     names = tuple(map(str, range(n_classes) if class_names is None else class_names))
@@ -199,14 +173,12 @@ def check_names(class_names: Sequence[str] | None, *, n_classes: int) -> tuple[s
     return names
 
 
-def _check_scores(
-    name: str, scores: ArrayLike | TopScores, shape: tuple[int, int]
-) -> Floats | TopScores:
-    """Return scores that can be read by rows."""
+def _check_scores(scores: ArrayLike | TopScores, shape: tuple[int, int]) -> Floats | TopScores:
+    """Return scores of a shape, (n_images, n_classes), that can be read by rows."""
     if not isinstance(scores, TopScores):
-        return check_probs(name, scores, shape=shape, keep_half=True)
+        return check_probs("cnn_probs", scores, shape=shape, keep_half=True)
     if scores.shape != shape:
-        raise InputError(f"{name} must have shape {shape}, got {scores.shape}")
+        raise InputError(f"cnn_probs must have shape {shape}, got {scores.shape}")
     return scores
 
 

@@ -5,16 +5,15 @@ Section 3.5: what the network must learn at the anchors, and its loss (Eq. 7).
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, log_softmax
-from tqdm import tqdm
 
 from vsgraph.common.checks import Floats, check_labels
+from vsgraph.common.progress import bar
 from vsgraph.errors import InputError
 from vsgraph.result.parts import Anchors
 from vsgraph.settings import Form, Settings
@@ -26,12 +25,7 @@ Doubles = NDArray[np.float64]
 def check_task(
     anchors: Anchors, web_labels: ArrayLike | csr_array, *, n_rows: int, n_classes: int
 ) -> csr_array:
-    """Return the web labels as a matrix, refusing anchors that do not belong to them.
-
-    >>> one = Anchors(np.array([1]), np.array([0]), np.ones(1))
-    >>> check_task(one, [1, 0], n_rows=2, n_classes=2).indices.tolist()
-    [1, 0]
-    """
+    """Return web labels as a matrix, (n_rows, n_classes); raise an error if anchors do not fit."""
     labels = check_labels("web_labels", web_labels, n_rows=n_rows, n_classes=n_classes)
     if not len(anchors):
         raise InputError("anchors must not be empty: no image has text near it to choose it by")
@@ -42,36 +36,17 @@ def check_task(
 
 @dataclasses.dataclass(frozen=True)
 class AnchorTask:
-    """What the network must learn at the anchors: targets, which of them are known, weights.
+    """What the network must learn at the anchors."""
 
-    Attributes
-    ----------
-    rows : int array of shape (n_rows,)
-        Each anchor image once.
-    targets : float array of shape (n_rows, n_classes)
-        One where the image is an anchor of the class.
-    known : float array of shape (n_rows, n_classes)
-        Zero where the class is a web label of the image that it is no anchor of.
-    row_weights : float array of shape (n_rows,)
-        Rare classes count as much as common ones; mean one.
-    exclusive : bool
-        An image has one class only (single-label data).
-    """
-
-    rows: NDArray[np.intp]
-    targets: NDArray[np.float32]
-    known: NDArray[np.float32]
-    row_weights: NDArray[np.float32]
-    exclusive: bool = True
+    rows: NDArray[np.intp]  # (n_rows,), each anchor image once
+    targets: NDArray[np.float32]  # (n_rows, n_classes), one if the image is an anchor of the class
+    known: NDArray[np.float32]  # the same shape, zero at a web label that it is no anchor of
+    row_weights: NDArray[np.float32]  # (n_rows,), rare classes count as much as common ones; mean 1
+    exclusive: bool = True  # an image has one class only
 
 
 def anchor_task(anchors: Anchors, labels: csr_array, *, exclusive: bool = True) -> AnchorTask:
-    """Turn anchors into targets for the loss.
-
-    >>> pair = Anchors(np.array([3, 1]), np.array([0, 1]), np.ones(2))
-    >>> anchor_task(pair, csr_array(np.ones((4, 2)))).targets.tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
-    """
+    """Turn anchors, with the labels of all images, (n_images, n_classes), into targets."""
     rows, place = np.unique(anchors.rows, return_inverse=True)
     targets = np.zeros((len(rows), labels.shape[1]), np.float32)
     targets[place, anchors.classes] = 1
@@ -90,12 +65,8 @@ def anchor_loss(
 
     Printed: softmax cross-entropy. Released, and for multi-label data: binary cross-entropy summed
     over the known classes, times the weight of the anchor's class.
-
-    >>> one = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
-    >>> round(anchor_loss(np.zeros((1, 2)), np.ones((1, 1)), one, form="printed")[0], 4)
-    0.6931
     """
-    logits = inputs @ weights
+    logits = inputs @ weights  # (n_rows, n_inputs) @ (n_inputs, n_classes)
     if form == "printed" and task.exclusive:
         log_probs = log_softmax(logits, axis=1)
         loss = -(task.targets * log_probs).sum()
@@ -113,18 +84,11 @@ def train_to_optimum(
     """Minimize the anchor loss with weight decay to its only optimum, by L-BFGS.
 
     The optimum does not depend on a start, a learning rate or a number of epochs. It lies in the
-    span of the anchors' inputs, so with fewer anchors than dimensions the search goes on there.
-
-    >>> one = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
-    >>> chosen = Settings(weight_decay=0.5)
-    >>> train_to_optimum(np.ones((1, 1)), one, settings=chosen).round(3).tolist()
-    [[0.675, -0.675]]
+    span of the anchors' inputs, so with fewer anchors than dimensions it is searched for there.
     """
-    span = None
-    reduced = inputs
-    if len(inputs) < inputs.shape[1]:
-        span = np.linalg.qr(inputs.T)[0]
-        reduced = inputs @ span
+    few = len(inputs) < inputs.shape[1]
+    span = np.linalg.qr(inputs.T)[0] if few else None  # (n_inputs, n_rows)
+    reduced = inputs if span is None else inputs @ span
     shape = (reduced.shape[1], task.targets.shape[1])
     decay = settings.weight_decay
 
@@ -134,10 +98,10 @@ def train_to_optimum(
         total = loss + decay / 2 * float(flat @ flat)
         return total, slope.astype(np.float64) + decay * weights
 
-    with tqdm(desc="network", disable=None if progress else True, leave=False) as bar:
+    with bar(title="network", progress=progress) as steps:
         fitted = fit_weights(
             decayed_loss, np.zeros(shape), max_steps=MAX_STEPS, ftol=1e-12, gtol=1e-7,
-            after_step=bar.update,
+            after_step=steps.update,
         )  # fmt: skip
     weights = fitted.astype(inputs.dtype)
     return weights if span is None else span @ weights
@@ -151,14 +115,7 @@ def fit_weights(
     after_step: Callable[[], object] = lambda: None,
     **tolerances: float,
 ) -> Doubles:
-    """Return the weights of least loss, by L-BFGS.
-
-    `loss` takes weights in the shape of `start` and returns its value and its slope.
-
-    >>> fit_weights(lambda w: (float((w**2).sum()), 2 * w), np.ones((2, 1)), max_steps=9).round(3)
-    array([[0.],
-           [0.]])
-    """
+    """Return the weights of least loss, by L-BFGS; `loss` returns its value and its slope."""
 
     def flat_loss(flat: Doubles) -> tuple[float, Doubles]:
         value, slope = loss(flat.reshape(start.shape))
@@ -174,25 +131,20 @@ def fit_weights(
 def train_by_adam(
     inputs: Floats, task: AnchorTask, *, settings: Settings, progress: bool = False
 ) -> Floats:
-    """Minimize the anchor loss by Adam over all anchors at once, for so many epochs, as the paper.
-
-    >>> one = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
-    >>> bool(np.diff(train_by_adam(np.ones((1, 1)), one, settings=Settings()))[0, 0] < 0)
-    True
-    """
+    """Minimize the anchor loss by Adam, all anchors in one batch, as the paper does."""
     n_classes = task.targets.shape[1]
     bound = 1 / np.sqrt(n_classes)
-    start = np.random.default_rng(settings.random_state)
-    weights: NDArray[Any] = start.uniform(-bound, bound, (inputs.shape[1], n_classes))
-    weights = weights.astype(inputs.dtype)
+    random = np.random.default_rng(settings.random_state)
+    start = random.uniform(-bound, bound, (inputs.shape[1], n_classes))
+    weights: Floats = start.astype(inputs.dtype)
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
-    for epoch in tqdm(
-        range(1, settings.epochs + 1), "network", disable=None if progress else True, leave=False
-    ):
-        slope = anchor_loss(weights, inputs, task, form=settings.form)[1]
-        slope += settings.weight_decay * weights
-        mean += 0.1 * (slope - mean)
-        square += 0.001 * (slope * slope - square)
-        size = np.sqrt(square / (1 - 0.999**epoch)) + 1e-8
-        weights -= settings.learning_rate / (1 - 0.9**epoch) * mean / size
+    with bar(settings.epochs, "network", progress=progress) as steps:
+        for epoch in range(1, settings.epochs + 1):
+            slope = anchor_loss(weights, inputs, task, form=settings.form)[1]
+            slope += settings.weight_decay * weights
+            mean += 0.1 * (slope - mean)
+            square += 0.001 * (slope * slope - square)
+            size = np.sqrt(square / (1 - 0.999**epoch)) + 1e-8
+            weights -= settings.learning_rate / (1 - 0.9**epoch) * mean / size
+            steps.update()
     return weights

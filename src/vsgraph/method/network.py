@@ -86,7 +86,7 @@ def label_by_graph(
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """A trained graph network: ``network[rows]`` is ``p_g`` of some images, computed when asked.
+    """A trained graph network: ``network[rows]`` is ``p_g`` of some images, computed on demand.
 
     Attributes
     ----------
@@ -131,44 +131,23 @@ class Network:
         return np.concatenate(list(blocks)).astype(dtype or self.weights.dtype)
 
     def blocks(self) -> list[slice]:
-        """Return blocks of images to ask for at a time."""
+        """Return blocks of images to compute at a time."""
         row_bytes = 4 * (sum(self.weights.shape) + BLOCK_EDGES * self.inputs.features.shape[1])
         return row_blocks(len(self), row_bytes=row_bytes, most=MOST_ROWS)
 
 
 @dataclasses.dataclass(frozen=True)
 class NetworkInputs:
-    """What the network sees of an image: ``S^L s``, or ``[s ; S s ; ... ; S^L s]`` released.
+    """What the network sees of an image: ``S^L s``, or ``[s ; S s ; ... ; S^L s]`` released."""
 
-    Attributes
-    ----------
-    features : float array of shape (n_images, n_dims)
-        ``s`` in the paper, in any float type, mapped or not.
-    scale : float array of shape (n_images,)
-        What each row of `features` is multiplied by.
-    propagation : csr_array of shape (n_images, n_images)
-        ``S`` in the paper.
-    n_layers : int
-        ``L`` in the paper.
-    form : {'released', 'printed'}
-        Which of the two.
-
-    Examples
-    --------
-    >>> swap = csr_array([[0, 1.0], [1.0, 0]])
-    >>> inputs = NetworkInputs(np.array([[1.0], [2.0]]), np.ones(2), swap, 1, "released")
-    >>> inputs.at(np.array([0])).tolist()
-    [[1.0, 2.0]]
-    """
-
-    features: Floats
-    scale: Floats
-    propagation: csr_array
-    n_layers: int
+    features: Floats  # (n_images, n_dims), ``s`` in the paper, may be fp16 and mapped
+    scale: Floats  # (n_images,), what each row of `features` is multiplied by
+    propagation: csr_array  # (n_images, n_images), ``S`` in the paper
+    n_layers: int  # ``L`` in the paper
     form: Form
 
     def at(self, rows: NDArray[np.intp]) -> Floats:
-        """Return the inputs at some rows."""
+        """Return the inputs at some rows, (n_rows, n_inputs)."""
         blocks = row_blocks(len(rows), most=MOST_ROWS)
         return np.concatenate([self._few(rows[block]) for block in blocks])
 
@@ -193,19 +172,10 @@ def train(
     settings: Settings,
     progress: bool = False,
 ) -> Network:
-    """Train the network on the anchors.
-
-    >>> pair, task = csr_array([[0, 1.0], [1.0, 0]]), AnchorTask(
-    ...     np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
-    >>> (train(np.ones((2, 1)), pair, task, settings=Settings())[:2] > 0.5).tolist()
-    [[True, False], [True, False]]
-    """
+    """Train the network on the anchors, from features (n_images, n_dims) and the graph."""
     inputs = network_inputs(features, adjacency, settings)
-    at_anchors = inputs.at(task.rows)
-    if settings.solver == "adam":
-        weights = train_by_adam(at_anchors, task, settings=settings, progress=progress)
-    else:
-        weights = train_to_optimum(at_anchors, task, settings=settings, progress=progress)
+    fit = train_by_adam if settings.solver == "adam" else train_to_optimum
+    weights = fit(inputs.at(task.rows), task, settings=settings, progress=progress)
     softmax = settings.form == "printed" and task.exclusive
     return Network(inputs, weights, np.asarray(task.targets.any(axis=0)), softmax)
 
@@ -234,31 +204,9 @@ def train_in_rounds(
 ) -> tuple[Network, Anchors]:
     """Train `settings.rounds` times, each round on the anchors that the one before found (4.5).
 
-    The graph stays as it is. The paper finds that this helps only on a graph of strong features.
-
-    Parameters
-    ----------
-    features : float array of shape (n_images, n_dims)
-        ``s`` in the paper.
-    adjacency : csr_array of shape (n_images, n_images)
-        ``A`` in the paper.
-    anchors : Anchors
-        Those of the first round.
-    labels : csr_array of shape (n_images, n_classes)
-        Web labels.
-    exclusive : bool
-        An image has one class only.
-    settings : Settings
-        The form, ``w``, ``L``, the training, the rounds.
-    progress : bool
-        Show a progress bar.
-
-    Returns
-    -------
-    network : Network
-        That of the last round; ``network[rows]`` is its ``p_g``.
-    anchors : Anchors
-        What the last round learned from.
+    Return the network of the last round and the anchors it learned from. Web labels, (n_images,
+    n_classes), count only in the first round. The graph stays the same; the paper finds that rounds
+    help only on a graph of strong features.
     """
     task = anchor_task(anchors, labels, exclusive=exclusive)
     network = train(features, adjacency, task, settings=settings, progress=progress)
@@ -275,13 +223,7 @@ def grow_anchors(
 ) -> Anchors:
     """Make every image the graph is sure of an anchor of the class it is sure of.
 
-    A class of which the graph is sure nowhere keeps the anchors it had, so that no class is lost.
-
-    >>> before = Anchors(np.array([0, 1]), np.array([0, 1]), np.ones(2))
-    >>> probs = np.array([[0.9, 0.0], [0.2, 0.6], [0.8, 0.1]])
-    >>> after = grow_anchors(probs, before, confidence_threshold=0.7)
-    >>> after.rows.tolist(), after.classes.tolist()
-    ([0, 2, 1], [0, 0, 1])
+    A class of which the graph is sure nowhere keeps its anchors, so no class is lost.
     """
     sure = []  # (rows, classes, scores) of each block
     for block in row_blocks(len(gnn_probs), row_bytes=8 * gnn_probs.shape[1]):

@@ -1,9 +1,9 @@
-"""``p_c`` where there is no CNN: a linear classifier on frozen features, asked out of fold.
+"""``p_c`` if there is no CNN: a linear classifier on frozen features, applied out of fold.
 
-Rows are scaled to length one and turned onto their first principal axes. There a softmax (with
-several labels per image: one sigmoid per class) is fitted to the web labels, in folds, so that no
-image is judged by a classifier that has seen its label. Large crawls are fitted on a sample with
-equally many images of each class; what that does to the shares of the classes is taken back.
+Rows are scaled to length one and rotated onto their first principal axes. There a softmax (with
+several labels per image: one sigmoid per class) is fitted to the web labels, in folds: no image is
+judged by a classifier that has seen its label. Large crawls are fitted on a sample with equally
+many images of each class; the biases are then shifted to the shares of the classes in the crawl.
 """
 
 import dataclasses
@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from scipy.special import expit
-from tqdm import tqdm
+from scipy.special import expit, softmax
 
-from vsgraph.common.blocks import do_in_threads, open_threads, row_blocks
+from vsgraph.common.blocks import do_in_threads, in_threads, open_threads, row_blocks
 from vsgraph.common.checks import Floats, check_at_least, check_labels, check_matrix, check_number
+from vsgraph.common.progress import bar
 from vsgraph.errors import InputError
 from vsgraph.method.linear_fit import Doubles, fit_weights
 from vsgraph.neighbors.sketch import Rows, Singles, principal_axes, rows_to_search
@@ -42,13 +42,13 @@ def linear_probe(
     random_state: int = 0,
     progress: bool = False,
 ) -> TopScores:
-    """Learn the web labels from the features, and predict each image from what others taught.
+    """Learn the web labels from the features, and predict each image from the other folds.
 
     Parameters
     ----------
     features : array of shape (n_images, n_dims)
-        Visual features, ``s`` in the paper, in fp16 or float32, mapped or not; a row of zeros where
-        an image could not be read.
+        Visual features, ``s`` in the paper, in fp16 or float32, mapped or not; a row of zeros if an
+        image could not be read.
     web_labels : int array of shape (n_images,) or bool matrix of shape (n_images, n_classes)
         Labels as crawled; the shape decides between softmax and sigmoid.
     n_classes : int
@@ -67,13 +67,13 @@ def linear_probe(
     Returns
     -------
     cnn_probs : TopScores of shape (n_images, n_classes)
-        ``p_c`` for :func:`correct`; zero where an image could not be read.
+        ``p_c`` for :func:`correct`; zero for an image that could not be read.
 
     Examples
     --------
     >>> features = np.repeat(np.eye(2), 20, axis=0)
-    >>> found = linear_probe(features, [0] * 19 + [1] * 21, n_classes=2)
-    >>> found.argmax()[[0, 19, 20]].tolist()  # the web label of image 19 is wrong
+    >>> probs = linear_probe(features, [0] * 19 + [1] * 21, n_classes=2)
+    >>> probs.argmax()[[0, 19, 20]].tolist()  # the web label of image 19 is wrong
     [0, 0, 1]
     """
     visual = check_matrix("features", features, keep_half=True)
@@ -95,50 +95,44 @@ def linear_probe(
     most = per_class or max(PER_CLASS, CELLS // n_classes**2)
     pool = np.sort(rows.alive[rank < most * n_folds / (n_folds - 1)]).astype(np.intp)
     axes = principal_axes(rows, min(N_AXES, visual.shape[1]))
+    share = np.asarray(labels.sum(axis=0), np.float64) / len(visual)
     task = _Task(
-        _turned(rows, axes, pool),
-        csr_array(labels[pool]),
-        np.asarray(labels.sum(axis=0), np.float64) / len(visual),
-        np.ndim(web_labels) == 1,
+        _rotate(rows, axes, pool), csr_array(labels[pool]), share, np.ndim(web_labels) == 1
     )
-    parts = tqdm(range(n_folds), "probe", disable=None if progress else True, leave=False)
-    learned = [task.fit(np.flatnonzero(fold[pool] != part)) for part in parts]
-    return _ask(rows, axes, fold, learned, n_kept=n_kept, progress=progress)
+    probes = []
+    with bar(n_folds, "probe", progress=progress) as steps:
+        for part in range(n_folds):
+            probes.append(task.fit(np.flatnonzero(fold[pool] != part)))
+            steps.update()
+    return _predict(rows, axes, fold, probes, n_kept=n_kept, progress=progress)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Probe:
-    """What one fold learned: weights on the turned rows, less their mean."""
+    """What one fold learned."""
 
-    mean: Singles
-    weights: Singles
-    bias: Singles
+    mean: Singles  # (n_axes,), of the rotated rows
+    weights: Singles  # (n_axes, n_classes)
+    bias: Singles  # (n_classes,)
     single: bool
 
-    def __call__(self, turned: Singles) -> Singles:
-        """Return probabilities."""
-        logits = (turned - self.mean) @ self.weights + self.bias
-        if not self.single:
-            return expit(logits)
-        logits -= logits.max(axis=1, keepdims=True)
-        np.exp(logits, out=logits)
-        return logits / logits.sum(axis=1, keepdims=True)
+    def __call__(self, rotated: Singles) -> Singles:
+        """Return probabilities, (n_rows, n_classes), of rotated rows, (n_rows, n_axes)."""
+        logits = (rotated - self.mean) @ self.weights + self.bias
+        return softmax(logits, axis=1) if self.single else expit(logits)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Task:
-    """The sample that is learned from.
+    """The sample that is learned from."""
 
-    `share` is the share of each class in the whole crawl.
-    """
-
-    inputs: Singles
-    labels: csr_array
-    share: Floats
+    inputs: Singles  # (n_rows, n_axes)
+    labels: csr_array  # (n_rows, n_classes)
+    share: Floats  # (n_classes,), of each class in the whole crawl
     single: bool
 
     def fit(self, rows: NDArray[np.intp]) -> _Probe:
-        """Learn from some rows, by L-BFGS on inputs scaled so that all axes bend the loss alike."""
+        """Learn from some rows, by L-BFGS on inputs scaled to an equal curvature of the loss."""
         n_classes = self.labels.shape[1]
         mean = self.inputs[rows].mean(axis=0)
         inputs = self.inputs[rows] - mean
@@ -159,14 +153,14 @@ class _Task:
         return _Probe(mean, weights, bias.astype(np.float32), self.single)
 
     def _start(self, labels: csr_array) -> Doubles:
-        """Return weights of zero and biases that say the shares of the classes."""
+        """Return weights of zero, and biases that give the shares of the classes."""
         start = np.zeros((self.inputs.shape[1] + 1, labels.shape[1]))
         share = (np.asarray(labels.sum(axis=0)) + 0.5) / (labels.shape[0] + 1)
         start[-1] = np.log(share) if self.single else np.log(share / (1 - share))
         return start
 
     def _shift(self, labels: csr_array) -> Floats:
-        """Return what brings biases from the shares of the sample to those of the crawl."""
+        """Return what moves biases from the shares of the sample to those of the crawl."""
         small = 0.5 / labels.shape[0]
         in_sample = np.clip(np.asarray(labels.sum(axis=0)) / labels.shape[0], small, 1 - small)
         in_crawl = np.clip(self.share, small, 1 - small)
@@ -207,25 +201,25 @@ def _loss(
     return sum(values) / len(inputs), sum(slopes) / len(inputs)
 
 
-def _ask(
+def _predict(
     rows: Rows,
     axes: Singles,
     fold: NDArray[np.intp],
-    learned: list[_Probe],
+    probes: list[_Probe],
     *,
     n_kept: int,
     progress: bool,
 ) -> TopScores:
-    """Ask of each image the probe that has not seen it."""
-    n_classes = learned[0].weights.shape[1]
+    """Judge each image by the probe that has not seen it."""
+    n_classes = probes[0].weights.shape[1]
     scores = TopScores.empty(len(fold), n_classes, n_kept=n_kept)
 
     def fill(block: slice) -> None:
-        turned = rows.unit(block).astype(np.float32) @ axes
-        probs = np.zeros((len(turned), n_classes), np.float32)
-        for part, probe in enumerate(learned):
+        rotated = rows.unit(block) @ axes
+        probs = np.zeros((len(rotated), n_classes), np.float32)
+        for part, probe in enumerate(probes):
             own = fold[block] == part
-            probs[own] = probe(turned[own])
+            probs[own] = probe(rotated[own])
         scores.put(block, probs)
 
     row_bytes = 4 * (len(axes) + 4 * n_classes)
@@ -234,23 +228,14 @@ def _ask(
     return scores
 
 
-def _turned(rows: Rows, axes: Singles, some: NDArray[np.intp]) -> Singles:
-    """Return some rows, scaled to length one, on the axes."""
-    turned = np.empty((len(some), axes.shape[1]), np.float32)
-
-    def fill(block: slice) -> None:
-        turned[block] = rows.unit(some[block]) @ axes
-
-    do_in_threads(fill, row_blocks(len(some), row_bytes=4 * len(axes), most=MOST_ROWS))
-    return turned
+def _rotate(rows: Rows, axes: Singles, some: NDArray[np.intp]) -> Singles:
+    """Return some rows, scaled to length one, on the axes, (n_some, n_axes)."""
+    blocks = row_blocks(len(some), row_bytes=4 * len(axes), most=MOST_ROWS)
+    return np.concatenate(list(in_threads(lambda block: rows.unit(some[block]) @ axes, blocks)))
 
 
 def _strata(labels: csr_array) -> NDArray[np.intp]:
-    """Return the rarest label of each image; without any, the number of classes.
-
-    >>> _strata(csr_array([[1, 1], [1, 0], [0, 0]])).tolist()
-    [1, 0, 2]
-    """
+    """Return the rarest label of each image, (n_images,); without any, the number of classes."""
     n_images = np.bincount(labels.indices, minlength=labels.shape[1])
     owner = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
     order = np.lexsort((labels.indices, n_images[labels.indices], owner))

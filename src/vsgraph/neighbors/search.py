@@ -99,21 +99,31 @@ def nearest_neighbors(
     check_at_least("n_neighbors", n_neighbors, 1)
     check_one_of("search", search, SEARCHES)
     check_fraction("recall", recall)
-    if n_neighbors >= len(given):
+    return find_neighbors(
+        given, n_neighbors=n_neighbors, search=search, recall=recall, progress=progress
+    )
+
+
+def find_neighbors(
+    features: Floats, *, n_neighbors: int, search: Search, recall: float, progress: bool
+) -> Neighbors:
+    """Find the neighbors of rows, (n_images, n_dims), that were checked before."""
+    if n_neighbors >= len(features):
+        advice = "lower n_neighbors" if len(features) > 1 else "one image has no neighbors"
         raise InputError(
-            f"n_neighbors must be below the number of images: got {n_neighbors} for {len(given)} "
-            f"images; {'lower n_neighbors' if len(given) > 1 else 'one image has no neighbors'}"
+            f"n_neighbors must be below the number of images: got {n_neighbors} for "
+            f"{len(features)} images; {advice}"
         )
-    if len(given) <= FEW_ROWS and search != "approximate":
-        return _compare_all(given, n_neighbors, progress=progress)
-    exact = is_exact(len(given), search, recall)
+    if len(features) <= FEW_ROWS and search != "approximate":
+        return _compare_all(features, n_neighbors, progress=progress)
+    exact = is_exact(len(features), search, recall)
     try:
-        return _search(given, n_neighbors, exact=exact, recall=recall, progress=progress)
+        return _search(features, n_neighbors, exact=exact, recall=recall, progress=progress)
     except MissingExtraError as error:
         if not exact:
             raise
-        warnings.warn(f"all pairs are compared, slowly; {error}", VSGraphWarning, stacklevel=2)
-        return _compare_all(given, n_neighbors, progress=progress)
+        warnings.warn(f"all pairs are compared, slowly; {error}", VSGraphWarning, stacklevel=3)
+        return _compare_all(features, n_neighbors, progress=progress)
 
 
 def is_exact(n_rows: int, search: Search, recall: float) -> bool:

@@ -46,16 +46,9 @@ class Fitting(Protocol):
 class Preparation:
     """How a picture becomes pixels of one size.
 
-    Attributes
-    ----------
-    height, width : int
-        Size of the result.
-    crop : float, optional
-        Scale the shorter side to size / crop and cut out the middle. If None, the whole picture is
-        squeezed into the size, and nothing at the edge is lost.
+    With `crop`, the shorter side is scaled to size / crop and the middle is cut out. Otherwise the
+    whole picture is squeezed into the size, and nothing at the edge is lost.
 
-    Examples
-    --------
     >>> Preparation(224, 224).describe()
     'squeeze 224x224'
     """
@@ -92,26 +85,11 @@ def decoder() -> str:
 
 
 def read_picture(data: bytes, preparation: Fitting) -> Pixels:
-    """Return the pixels of a picture: upright, RGB, of the size of the preparation.
+    """Return the pixels of a picture file: upright, RGB, uint8 (height, width, 3).
 
     Transparent pictures are laid on white, animated ones give their first frame, 16-bit ones are
-    reduced to 8 bits.
-
-    Parameters
-    ----------
-    data : bytes
-        The content of the file.
-    preparation : Preparation
-        The size, and how to get there.
-
-    Returns
-    -------
-    array of shape (height, width, 3), uint8
-
-    Raises
-    ------
-    PictureError
-        If it is empty, not a picture, too large, too small, or broken.
+    reduced to 8 bits. It is a PictureError if the file is empty, not a picture, too large, too
+    small, or broken.
     """
     with picture_errors():
         pixels = _fast_jpeg(data, preparation) if data[:3] == b"\xff\xd8\xff" else None

@@ -1,5 +1,6 @@
 """Which images are shown of each class, and how many, for the report to stay small."""
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ import numpy as np
 
 from vsgraph.common.blocks import evenly_spread
 from vsgraph.crawls.crawl import Crawl
+from vsgraph.errors import InputError
 from vsgraph.meanings.senses import Meaning
 from vsgraph.meanings.table import by_class
 from vsgraph.meanings.wordnet import WordNet
@@ -91,6 +93,7 @@ class ClassContent:
     surest: Rows
     least_sure: Rows
     rejected: Rows
+    has_wordnet: bool
 
     @property
     def rows(self) -> Rows:
@@ -102,21 +105,30 @@ class ClassContent:
 
 
 class Gatherer:
-    """Gathers what is shown of each class; `meanings` are those of all classes, or none."""
+    """Gathers what is shown of each class; `meanings` are those of all classes, or none.
+
+    Without WordNet's files, words are not made singular and no group is given a sense of WordNet.
+    """
 
     def __init__(
         self, crawl: Crawl, correction: Correction, meanings: list[Meaning], amounts: Amounts
     ) -> None:
         self.crawl, self.correction, self.amounts = crawl, correction, amounts
         self.labels = Labels(correction)
-        self.wordnet = WordNet.open()
         self.meanings = by_class(meanings)
+        self.wordnet: WordNet | None = None
+        with contextlib.suppress(InputError):
+            self.wordnet = WordNet.open()
+
+    def words(self, text: str) -> frozenset[str]:
+        """Return the distinct words of a text."""
+        return words_of(text, singular=self.wordnet is not None)
 
     @functools.cached_property
     def background(self) -> list[frozenset[str]]:
         """Words of images spread over the crawl."""
         rows = evenly_spread(len(self.crawl), BACKGROUND)
-        return [words_of(text) for text in self.crawl.texts(rows)]
+        return [self.words(text) for text in self.crawl.texts(rows)]
 
     def gather(self, tally: Tally) -> ClassContent:
         """Choose what is shown of one class."""
@@ -141,6 +153,7 @@ class Gatherer:
             surest=self._by_confidence(tally.kept)[:listed],
             least_sure=judged[::-1][:listed],
             rejected=self._by_confidence(tally.rejected)[:listed],
+            has_wordnet=self.wordnet is not None,
         )
 
     def _by_confidence(self, rows: Rows) -> Rows:
@@ -151,18 +164,20 @@ class Gatherer:
         """Yield the groups with their typical words and the sense nearest to them."""
         name = self.correction.class_names[tally.number]
         grouped = np.concatenate([*groups.members, groups.others])
-        texts = zip(grouped.tolist(), map(words_of, self.crawl.texts(grouped)), strict=True)
+        texts = zip(grouped.tolist(), map(self.words, self.crawl.texts(grouped)), strict=True)
         words = {row: of_image for row, of_image in texts if of_image}
         wnid = chosen.wnid if chosen else None
         if not wnid and self.crawl.wnids:
             wnid = self.crawl.wnids[tally.number]
-        finder = SenseFinder(name, wnid, list(words.values()), self.wordnet)
+        finder = None
+        if self.wordnet is not None:
+            finder = SenseFinder(name, wnid, list(words.values()), self.wordnet)
         for rows in groups.members:
             within = set(rows.tolist())
             inside = [words[row] for row in words if row in within]
             outside = [words[row] for row in words if row not in within]
             compared = outside if len(outside) >= FEWEST_OTHERS else self.background
-            typical = typical_words(inside, compared, but=words_of(name))
+            typical = typical_words(inside, compared, but=self.words(name))
             yield Sense(
                 size=len(rows),
                 kept=_n_common(rows, tally.kept),
@@ -170,7 +185,7 @@ class Gatherer:
                 rejected=_n_common(rows, tally.rejected),
                 shown=rows[: self.amounts.in_sense],
                 words=typical,
-                nearest=finder.nearest(inside, typical),
+                nearest=finder.nearest(inside, typical) if finder else None,
             )
 
     def _moves(self, rows: Rows, others: Rows) -> list[Move]:

@@ -4,10 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from vsgraph.common.blocks import as_floats
-from vsgraph.common.checks import Floats, filled_rows
+from vsgraph.common.checks import Floats, filled_rows, mean_ranks
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.report.map_layout import FEWEST, embed
@@ -60,8 +59,8 @@ def _on_grid(places: Floats) -> Floats:
     """Return places as whole numbers, half by value and half by rank, which narrows gaps."""
     low, high = places.min(axis=0), places.max(axis=0)
     values = (places - low) / np.maximum(high - low, 1e-12)
-    ranks = (rankdata(places, axis=0) - 1) / (len(places) - 1)
-    return np.rint((values + ranks) * (GRID / 2))
+    ranks = np.column_stack([mean_ranks(column) for column in places.T])
+    return np.rint((values + (ranks - 1) / (len(places) - 1)) * (GRID / 2))
 
 
 def map_data(

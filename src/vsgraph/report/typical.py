@@ -29,13 +29,13 @@ class Nearest(NamedTuple):
     of_label: bool  # whether it is a sense of the label, not only of a typical word
 
 
-def words_of(text: str) -> frozenset[str]:
-    """Return the distinct words of a text, singular, without common ones.
+def words_of(text: str, *, singular: bool = True) -> frozenset[str]:
+    """Return the distinct words of a text without common ones, singular by WordNet.
 
     >>> sorted(words_of("The mice and 3 cranes"))
     ['crane', 'mouse']
     """
-    return frozenset(clean_text(text, stem=False).split())
+    return frozenset(clean_text(text, lemmatize=singular, stem=False).split())
 
 
 def typical_words(

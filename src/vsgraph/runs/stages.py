@@ -6,7 +6,7 @@ else its result depends on, and its function.
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,18 @@ def meaning_source(job: RunJob) -> tuple[Path | None, str]:
     if is_edited(job) and not _is_redone(job) and digest in {"found", _last_source(job)}:
         return table, _digest(table)
     return given, digest
+
+
+def check_meanings(job: RunJob) -> None:
+    """Raise an error if meanings are needed but cannot be found or read; no encoder is opened."""
+    plan_keys(job, ("crawl", "meanings"))
+    if "meanings" not in job.keys or job.is_kept("meanings"):
+        return
+    source, _ = meaning_source(job)
+    if source is None:
+        WordNet.open()
+    else:
+        read_meanings(source, job.crawl.class_names)
 
 
 def is_edited(job: RunJob) -> bool:
@@ -276,10 +288,10 @@ STAGES = (
 NAMES = tuple(stage.name for stage in STAGES)
 
 
-def plan_keys(job: RunJob) -> None:
-    """Set the key of every stage of a run: a digest of all that its result depends on."""
+def plan_keys(job: RunJob, names: Collection[str] = NAMES) -> None:
+    """Set the key of each stage of a run: a digest of all that its result depends on."""
     for stage in STAGES:
-        if stage.is_wanted(job):
+        if stage.name in names and stage.name not in job.keys and stage.is_wanted(job):
             needed = [_key_of_need(job, name) for name in stage.needs]
             again = job.folder.asked.get("again", {}).get(stage.name)
             job.keys[stage.name] = key_of(stage.name, stage.identity(job), needed, again)

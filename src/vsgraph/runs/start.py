@@ -19,7 +19,7 @@ from vsgraph.runs.folder import PAGE, RunFolder, changes, key_of, recall_path, r
 from vsgraph.runs.job import RunJob, Tell
 from vsgraph.runs.outputs import STAGE_RECORD
 from vsgraph.runs.run import Run
-from vsgraph.runs.stages import NAMES, STAGES, plan_keys, show_table
+from vsgraph.runs.stages import NAMES, STAGES, check_meanings, plan_keys, show_table
 from vsgraph.settings import Settings, by_full_name
 
 LAST = "decisions"  # the stage that completes the labels
@@ -104,7 +104,8 @@ def run(
 def preview(crawl: str | Path | None, out: str | Path, *, tell: Tell, **asked: Any) -> None:  # noqa: ANN401
     """Print what :func:`run` would do with the same parameters; nothing is encoded or written."""
     path = Path(out)
-    folder = RunFolder.open(path) if path.exists() else RunFolder(path, {}, None)
+    exists = path.exists()  # but may be empty
+    folder = RunFolder.open(path, create=True) if exists else RunFolder(path, {}, None)
     job = _prepare(folder, Request(crawl=crawl, **asked), tell, progress=False)
     todo = _todo(job)
     _tell_start(job, todo)
@@ -149,6 +150,7 @@ def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool)
         tell(f"changed since the last run: {', '.join(differ)}; dependent stages are repeated")
     folder.asked = asked
     job = RunJob(folder, crawl, settings, choices, progress, tell)
+    check_meanings(job)
     plan_keys(job)
     if not request.with_report:
         job.keys.pop("report", None)

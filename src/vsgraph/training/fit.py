@@ -27,24 +27,12 @@ FORMAT = "vsgraph-training-1"
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-    """A finished training.
+    """A finished training."""
 
-    Attributes
-    ----------
-    path : Path
-        Its folder, which can be used as an image encoder.
-    history : list of dict
-        One entry per epoch: loss, accuracy, and the validation scores.
-    n_unreadable : int
-        How many pictures were skipped.
-    kept_epoch : int
-        The epoch, from 1, whose network is kept.
-    """
-
-    path: Path
-    history: list[dict[str, Any]]
-    n_unreadable: int
-    kept_epoch: int
+    path: Path  # its folder, which can be used as an image encoder
+    history: list[dict[str, Any]]  # of each epoch: loss, accuracy, and the validation scores
+    n_unreadable: int  # pictures that were skipped
+    kept_epoch: int  # from 1, the one whose network is kept
 
     def __str__(self) -> str:
         kept = self.history[self.kept_epoch - 1]

@@ -17,18 +17,10 @@ KINDS = ("final", "gnn", "cnn", "web", "decided")
 
 
 class Labels(NamedTuple):
-    """Labels to train on.
+    """Labels to train on."""
 
-    Attributes
-    ----------
-    table : csr_array or TopScores of shape (n_images, n_classes)
-        One row per image; zeros if the image is left out.
-    several : bool
-        Whether an image may have several labels.
-    """
-
-    table: Any
-    several: bool
+    table: Any  # csr_array or TopScores, (n_images, n_classes); zeros if an image is left out
+    several: bool  # whether an image may have several labels
 
     @property
     def rows(self) -> NDArray[np.intp]:
@@ -64,20 +56,10 @@ def web_labels(crawl: Crawl) -> Labels:
 
 
 def corrected_labels(correction: Correction, kind: str = "final") -> Labels:
-    """Return the labels of a correction.
+    """Return the labels of a correction as a table of shape (n_images, n_classes).
 
-    Parameters
-    ----------
-    correction : Correction
-        Of n_images images and n_classes classes.
-    kind : {'final', 'gnn', 'cnn', 'web', 'decided'}
-        ``p_f``, ``p_g`` or ``p_c`` as soft labels; the web labels; or the final labels as hard
-        ones. 'final' and 'decided' leave rejected images out.
-
-    Returns
-    -------
-    labels : Labels
-        A table of shape (n_images, n_classes).
+    The kind is 'final', 'gnn' or 'cnn' (``p_f``, ``p_g`` or ``p_c`` as soft labels), 'web', or
+    'decided' (the final labels as hard ones). 'final' and 'decided' leave rejected images out.
     """
     check_one_of("labels", kind, KINDS)
     several = correction.web_labels.ndim == 2

@@ -53,25 +53,12 @@ def truth_for(model: Checkpoint, crawl: Crawl, *, with_unknown: bool = False) ->
 
 @dataclasses.dataclass(frozen=True)
 class Tested:
-    """The result of a test.
+    """The result of a test."""
 
-    Attributes
-    ----------
-    measures : dict of str to float
-        By name: top-1 and top-5, or mAP, C-F1 and O-F1; for an open set also C-P, C-R and C-F1 in
-        both readings.
-    classes : ClassCounts
-        Of the likeliest class of each image, or of the three likeliest if it may have several.
-    class_names : tuple of str
-        The model's classes.
-    n_images, n_unreadable : int
-        How many images were judged, and how many could not be read.
-    """
-
-    measures: dict[str, float]
-    classes: ClassCounts
-    class_names: tuple[str, ...]
-    n_images: int
+    measures: dict[str, float]  # top-1 and top-5, or mAP, C-F1, O-F1; for an open set also C-P ...
+    classes: ClassCounts  # of the likeliest class, or of the three likeliest if there are several
+    class_names: tuple[str, ...]  # the model's
+    n_images: int  # those that were judged
     n_unreadable: int
 
     def __str__(self) -> str:
@@ -105,25 +92,10 @@ def judge_model(
     with_unknown: bool = False,
     threshold: float = THRESHOLD,
 ) -> Tested:
-    """Judge a model's probabilities for images of known classes.
+    """Judge a model's probabilities, (n_images, n_classes), for images of known classes.
 
-    Parameters
-    ----------
-    model : Checkpoint
-        The model that gave the probabilities.
-    scores : array of shape (n_images, n_classes)
-        The probabilities.
-    crawl : Crawl
-        The images; those whose truth is unknown are left out.
-    with_unknown : bool
-        An open set: images of other classes should get no label.
-    threshold : float
-        The least probability that gives a label, for an open set; 0.2 in the paper.
-
-    Returns
-    -------
-    tested : Tested
-        The measures, and counts by class.
+    Images whose truth is unknown are left out. With `with_unknown`, an open set, images of other
+    classes should get no label: no probability above `threshold`, 0.2 in the paper.
     """
     known = crawl.judgeable()
     readable = known[np.asarray(scores)[known].any(axis=1)]

@@ -26,26 +26,9 @@ def predict(
 ) -> Embedding:
     """Write features, probabilities and the likeliest class of a crawl's images by a trained model.
 
-    Parameters
-    ----------
-    model : Path
-        The folder of a trained model.
-    crawl : Crawl
-        The images.
-    out : Path
-        The folder for ``vectors.npy`` and ``probs.npy``, one row per image, zeros if a picture
-        cannot be read, and ``labels.csv``.
-    runtime, precision : str
-        See :func:`~vsgraph.encoders.image_encoder`.
-    overwrite : bool
-        Replace what another model wrote there.
-    progress : bool
-        Show a progress bar.
-
-    Returns
-    -------
-    embedding : Embedding
-        Vectors of shape (n_images, n_dims) and probabilities of shape (n_images, n_classes).
+    `out` gets ``vectors.npy``, (n_images, n_dims), and ``probs.npy``, (n_images, n_classes), with
+    zeros if a picture cannot be read, and ``labels.csv``. The options are those of
+    :func:`~vsgraph.encoders.image_encoder` and :func:`~vsgraph.encoders.embed_images`.
     """
     class_names = Checkpoint.load(model).class_names
     encoder = image_encoder(model, runtime=runtime, precision=precision)
@@ -90,21 +73,9 @@ class Classified(NamedTuple):
 
 
 def classify(model: Path, paths: Sequence[Path], *, top: int = 3) -> list[Classified]:
-    """Return the likeliest classes of pictures by a trained model.
+    """Return the `top` likeliest classes of each picture by a trained model.
 
-    Parameters
-    ----------
-    model : Path
-        The folder of a trained model.
-    paths : sequence of Path
-        Files, and folders of files.
-    top : int
-        How many classes to return per picture.
-
-    Returns
-    -------
-    classified : list of Classified
-        One entry per file, the files of a folder in order.
+    `paths` are files, and folders of files, whose files are read in order.
     """
     class_names = Checkpoint.load(model).class_names
     files: list[Path] = []

@@ -19,22 +19,13 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """The network that a training starts from.
+    """The network that a training starts from."""
 
-    Attributes
-    ----------
-    network : str
-        ``lite0``, ``lite1``, ``lite2``, ``resnet50``, a folder or hub name (transformers),
-        ``timm:NAME``, or the folder of a model trained on the same classes, to fine-tune it.
-    size : int, optional
-        Side of the pictures in pixels; by default the network's own.
-    pretrained : bool
-        Start from published weights, or from random ones.
-    """
-
+    # lite0, lite1, lite2, resnet50, a folder or hub name (transformers), timm:NAME, or the folder
+    # of a model trained on the same classes, to fine-tune it
     network: str = "lite0"
-    size: int | None = None
-    pretrained: bool = True
+    size: int | None = None  # side of the pictures in pixels; by default the network's own
+    pretrained: bool = True  # start from published weights, or from random ones
 
     @property
     def is_trained_model(self) -> bool:

@@ -50,23 +50,11 @@ def open_model(
 ) -> Runner:
     """Make a model ready to run.
 
-    Parameters
-    ----------
-    model : Model
-        What to run.
-    runtime : str
-        ``openvino``, ``onnxruntime``, ``torch``, or ``auto``, the best that is installed: torch on
-        a GPU, else OpenVINO, else ONNX Runtime, else torch. If a model cannot be converted, or the
-        converted one computes something else, torch runs it, with a warning.
-    precision : str
-        ``fp32``, ``bf16``, ``int8``, or ``auto``: bf16 if the processor computes in it, else fp32.
-    samples : sequence of inputs
-        Real batches, for int8 only, which is calibrated and checked with them.
-
-    Returns
-    -------
-    runner : Runner
-        Call it with the inputs of a batch.
+    `runtime` is ``openvino``, ``onnxruntime``, ``torch``, or ``auto``, the best that is installed:
+    torch on a GPU, else OpenVINO, else ONNX Runtime, else torch. If a model cannot be converted, or
+    the converted one computes something else, torch runs it, with a warning. `precision` is
+    ``fp32``, ``bf16``, ``int8``, or ``auto``: bf16 if the processor computes in it, else fp32.
+    `samples` are real batches, with which int8 is calibrated and checked.
     """
     check_one_of("runtime", runtime, RUNTIMES)
     check_one_of("precision", precision, PRECISIONS)

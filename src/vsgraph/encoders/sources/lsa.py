@@ -38,14 +38,9 @@ class Lsa:
 
     @classmethod
     def fit(cls, texts: Iterable[str], *, n_dims: int = 256) -> Self:
-        """Learn which words go together.
+        """Learn which words go together, from the texts of the crawl and the label descriptions.
 
-        Parameters
-        ----------
-        texts : iterable of str
-            The texts of the crawl, and the label descriptions.
-        n_dims : int
-            Length of a vector at most; shorter if there are few texts or words.
+        Vectors have `n_dims` numbers, fewer if there are few texts or words.
         """
         corpus = list(texts)
         size = min(n_dims, len(corpus) - 1, len(TfidfEncoder.fit(corpus).columns) - 1)
