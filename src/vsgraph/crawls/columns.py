@@ -212,7 +212,8 @@ def below(root: Path, reference: str) -> str | None:
             return None
         path = path.relative_to(root.absolute().as_posix())
     parts = [part for part in path.parts if part != "."]
-    return None if ".." in parts or not parts or ":" in parts[0] else "/".join(parts)
+    is_odd = ".." in parts or not parts or ":" in parts[0] or "\0" in reference
+    return None if is_odd else "/".join(parts)
 
 
 def read_class_list(classes: ClassList) -> list[str]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from vsgraph.common.checks import check_at_least, check_number
 from vsgraph.common.formatting import say_span
+from vsgraph.common.room import say_bytes
 from vsgraph.errors import InputError
 from vsgraph.method.evidence import SAMPLE_CELLS
 from vsgraph.neighbors.search import FEW_ROWS, is_exact
@@ -216,13 +217,13 @@ def check_room(plan: Estimate, folder: Path) -> None:
     free = shutil.disk_usage(there).free
     if plan.disk > free:
         raise InputError(
-            f"{folder} needs {plan.disk / GB:.1f} GB of disk, but {free / GB:.1f} GB are free; "
+            f"{folder} needs {say_bytes(plan.disk)} of disk, but {say_bytes(free)} are free; "
             "make room, choose another folder, or lower kept_scores"
         )
     memory = available_memory()
     if memory is not None and plan.memory > memory:
         raise InputError(
-            f"the correction needs {plan.memory / GB:.1f} GB of memory, but {memory / GB:.1f} GB "
+            f"the correction needs {say_bytes(plan.memory)} of memory, but {say_bytes(memory)} "
             "are free; close other programs, or lower kept_scores"
         )
 

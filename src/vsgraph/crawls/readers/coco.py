@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from vsgraph.common.regular import read_regular
 from vsgraph.crawls.columns import LISTS, Gathered
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
@@ -78,7 +79,7 @@ def _find_captions(path: Path) -> Path:
 def _load(path: Path) -> dict[str, Any]:
     """Return the content of a COCO file."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_regular(path))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from vsgraph.common.regular import read_regular
 from vsgraph.crawls.columns import (
     TEXT_FIELDS,
     ClassList,
@@ -107,8 +108,7 @@ def _side_texts(
 def _read_side(path: Path, problems: Problems) -> str:
     """Return the text of a side file."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(LARGEST_SIDE_FILE)
+        raw = read_regular(path, LARGEST_SIDE_FILE)
     except OSError as error:
         problems.add("side file that cannot be read", str(path), error.strerror or "")
         return ""
