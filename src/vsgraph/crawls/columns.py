@@ -52,7 +52,10 @@ def as_text(value: object) -> str | None:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
-        value = " ".join(filter(None, map(as_text, value)))
+        try:
+            value = " ".join(filter(None, map(as_text, value)))
+        except RecursionError:  # lists in lists in lists ...
+            return None
     if value is None:
         return None
     if isinstance(value, bool):

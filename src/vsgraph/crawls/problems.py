@@ -84,4 +84,4 @@ class Problems:
 
 def one_line(text: str) -> str:
     """Return text without line breaks, tabs and control characters of a terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from vsgraph.common.regular import read_regular
+from vsgraph.common.regular import is_regular, read_regular
 from vsgraph.crawls.columns import (
     TEXT_FIELDS,
     ClassList,
@@ -80,7 +80,7 @@ def _may_be_read(root: Path, entry: os.DirEntry[str], problems: Problems) -> boo
         return False
     if not entry.is_symlink():
         return True
-    if entry.is_dir() or not Path(entry.path).exists():
+    if not is_regular(Path(entry.path)):
         problems.add("link to a folder, or to nothing", entry.path, "not followed")
         return False
     if not Path(entry.path).resolve().is_relative_to(root.resolve()):

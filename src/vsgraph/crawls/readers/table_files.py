@@ -21,6 +21,8 @@ from vsgraph.crawls.readers.csv_records import LONGEST, CsvRecords, open_lines
 from vsgraph.crawls.texts import decode
 from vsgraph.errors import InputError
 
+MOST_BROKEN = 20_000  # lines; if they are also half of all, it is no table
+
 
 def header_of(file: Path) -> list[str]:
     """Return the names of a table's columns."""
@@ -32,7 +34,7 @@ def header_of(file: Path) -> list[str]:
         if file.suffix.lower() in {".csv", ".tsv"}:
             return _csv_header(file)[0]
         return _keys_of(file)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
         raise InputError(f"{file} cannot be read: {error}") from error
 
 
@@ -82,7 +84,7 @@ def raw_blocks(file: Path, names: Sequence[str], problems: Problems) -> Iterator
     readers = {".parquet": reader.parquet, ".csv": reader.csv, ".tsv": reader.csv}
     try:
         yield from readers.get(file.suffix.lower(), reader.json_lines)()
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
         raise InputError(f"{file} cannot be read: {error}") from error
 
 
@@ -132,7 +134,8 @@ class _File:
                 "broken line", f"{self.file}, line {row.number}",
                 f"{row.actual_columns} columns instead of {row.expected_columns}",
             )  # fmt: skip
-            return "skip"
+            broken = self.problems.counts["broken line"]
+            return "error" if broken > MOST_BROKEN and 2 * broken > (row.number or 0) else "skip"
 
         read = pa_csv.ReadOptions(
             column_names=_unique(header), skip_rows=1, use_threads=False, block_size=4 * LONGEST

@@ -52,7 +52,7 @@ def read_webvision(
     Classes are wnids, in the official order or that of `classes`. The root holds ``info/``.
     """
     info = path / "info"
-    wnids = [line.split()[0] for line in _lines(info / "synsets.txt")]
+    wnids = [line.split()[0] for line in _lines(info / "synsets.txt") if line.split()]
     chosen = read_class_list(classes) if classes is not None else wnids
     unknown = sorted(set(chosen) - set(wnids))
     if unknown:
