@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
-from vsgraph.crawls.texts import plain_column
+from vsgraph.crawls.texts import plain_column, plain_names
 from vsgraph.errors import InputError
 
 BLOCK = 32_768
@@ -117,6 +117,7 @@ class Gathered:
             raise InputError(f"{root} holds no image with a label, read as {kind}{reasons}")
         table = pa.concat_tables(self.blocks)
         self.blocks.clear()
+        table = with_column(table, "web_labels", plain_names(table["web_labels"]))
         names = list(classes) if classes is not None else _label_names(table["web_labels"])
         table = _numbered(table, names)
         others: dict[str, int] = {}
@@ -159,6 +160,7 @@ def numbered_truth(table: pa.Table, names: Sequence[str]) -> tuple[pa.Table, dic
     truth = table["truth"]
     if truth.null_count == len(truth):
         return table.drop_columns(["truth"]), {}
+    truth = plain_names(truth)
     counts = pc.value_counts(pc.list_flatten(truth)).to_pylist()
     unlisted = {entry["values"]: entry["counts"] for entry in counts}
     for name in (*names, NONE, None):

@@ -9,6 +9,7 @@ from typing import IO, Self
 from vsgraph.errors import InputError
 
 SHOWN = 3
+LONGEST_SHOWN = 300
 SPOOLED = 2**20
 
 
@@ -58,7 +59,7 @@ class Problems:
     def lines(self) -> list[str]:
         """Return one line per kind: how many, and the first few cases."""
         return [
-            f"{count:,} x {kind}: {'; '.join(map(one_line, self._shown[kind]))}"
+            f"{count:,} x {kind}: {'; '.join(one_line(case[:LONGEST_SHOWN]) for case in self._shown[kind])}"
             + (" ..." if count > SHOWN else "")
             for kind, count in self.counts.most_common()
         ]

@@ -98,6 +98,8 @@ def read_truths(
         image = _find_roles(file, header_of(file), {}).image
         roles = Roles(image, None, (), None, column)
         blocks += _Blocks(file, roles, images, "", label_separator, problems).truths()
+    if not blocks:
+        raise InputError(f"{path} lists no image")
     return pa.concat_tables(blocks)
 
 
