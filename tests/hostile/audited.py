@@ -1,3 +1,4 @@
+# ruff: noqa: E501, T201
 """Run commands of vsgraph in this process, watched: programs, network, writes, hangs, tracebacks.
 
 Used as ``python audited.py OUT``, with a list of commands as JSON on the standard input. Writes
@@ -24,7 +25,7 @@ WRITES = {
 }  # fmt: skip
 TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 HARMLESS = ("/dev/null", "/dev/tty", "/proc/self/", "/sys/")
-SECONDS = 60
+SECONDS = 180
 
 
 class Hang(BaseException):
@@ -73,7 +74,7 @@ def run(main, arguments):
         code = ended.code or 0
     except Hang:
         code = "hang"
-    except BaseException:
+    except BaseException:  # noqa: BLE001
         import traceback
 
         code = "traceback"

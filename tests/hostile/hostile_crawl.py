@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """A hostile crawl on disk: hundreds of files, tables and shards that try to harm their reader."""
 
 import contextlib
@@ -108,9 +109,9 @@ def _links(folder):
     os.mkfifo(folder / "pipe.jpg")
     with (folder / "huge.jpg").open("wb") as file:
         file.truncate(2**40)
-    with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:
-        with contextlib.suppress(OSError):  # the path may be too long
-            listener.bind(str(folder / "socket.jpg"))
+    listener = socket.socket(socket.AF_UNIX)
+    with contextlib.closing(listener), contextlib.suppress(OSError):  # the path may be too long
+        listener.bind(str(folder / "socket.jpg"))
     for name, number in (("zero.jpg", 5), ("full.jpg", 7)):
         with contextlib.suppress(PermissionError):
             os.mknod(folder / name, 0o600 | stat.S_IFCHR, os.makedev(1, number))

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -339,6 +340,46 @@ def test_strings_of_parquet_that_are_not_utf8_are_read_and_counted(tmp_path):
     crawl = read_crawl(tmp_path / "c.parquet")
     assert crawl.texts() == ["café", "plain"]
     assert crawl.problems.counts == {"text not in UTF-8": 1}
+
+
+def test_a_parquet_whose_names_are_not_utf8_is_refused(tmp_path):
+    table = pa.table({"path": ["a.jpg"], "label": ["ant"], "some name": ["x"]})
+    pq.write_table(table, tmp_path / "c.parquet", store_schema=False)
+    data = (tmp_path / "c.parquet").read_bytes().replace(b"some name", b"some\xff\xfename"[:9])
+    with pytest.raises(InputError, match=r"c\.parquet cannot be read"):
+        read_crawl(put(tmp_path / "c.parquet", data))
+
+
+def test_a_crawl_without_images_of_the_classes_asked_for_can_be_inspected(tmp_path):
+    path = put(tmp_path / "c.csv", "path,label,title\na.jpg,ant,x\n")
+    found = inspect_crawl(read_crawl(path, classes=["bee"]))
+    assert (found.n_images, found.text_coverage["any"]) == (0, 0.0)
+
+
+def test_json_that_is_nested_deeply_is_read_without_an_error(tmp_path):
+    deep = '{"path": "a.jpg", "label": ' + "[" * 940 + "]" * 940 + "}"
+    good = '{"path": "b.jpg", "label": "ant"}'
+    assert images_of(read_crawl(put(tmp_path / "c.jsonl", f"{deep}\n{good}"))) == ["b.jpg"]
+
+
+def test_names_of_classes_hold_nothing_that_a_terminal_obeys(tmp_path):
+    lines = [json.dumps({"path": "a.jpg", "label": "\x1b[31mred", "truth": ["\x1b[31mred"]}),
+             json.dumps({"path": "b.jpg", "label": "great\tauk"})]  # fmt: skip
+    crawl = read_crawl(put(tmp_path / "c.jsonl", "\n".join(lines)))
+    assert crawl.class_names == ("great auk", "\ufffd[31mred")
+    assert crawl.truth.toarray().tolist() == [[False, True], [False, False]]
+
+
+def test_a_class_named_like_a_file_of_the_export_gets_another_folder(tmp_path):
+    names = [f"{i}.jpg" for i in range(8)]
+    for name in names:
+        put(tmp_path / "crawl" / name)
+    crawl, correction = corrected_crawl(tmp_path / "crawl", names)
+    odd = ("record.json", "classes.json")
+    crawl, correction = (dataclasses.replace(x, class_names=odd) for x in (crawl, correction))
+    out = export(crawl, correction, tmp_path / "out", to="imagefolder").out
+    assert (out / "record.json").is_file()
+    assert {path.name for path in out.iterdir() if path.is_dir()} == {f"{n}~2" for n in odd}
 
 
 # ------------------------------------------------------------------ messages

@@ -47,7 +47,7 @@ class Problems:
         self.counts[kind] += 1
         shown = self._shown.setdefault(kind, [])
         if len(shown) < SHOWN:
-            shown.append(case)
+            shown.append(case[:LONGEST_SHOWN])
         self._all.write("\t".join(one_line(part) for part in (kind, where, detail)) + "\n")
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class Problems:
     def lines(self) -> list[str]:
         """Return one line per kind: how many, and the first few cases."""
         return [
-            f"{count:,} x {kind}: {'; '.join(one_line(case[:LONGEST_SHOWN]) for case in self._shown[kind])}"
+            f"{count:,} x {kind}: {'; '.join(map(one_line, self._shown[kind]))}"
             + (" ..." if count > SHOWN else "")
             for kind, count in self.counts.most_common()
         ]

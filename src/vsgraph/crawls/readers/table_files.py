@@ -21,6 +21,7 @@ from vsgraph.crawls.readers.csv_records import LONGEST, CsvRecords, open_lines
 from vsgraph.crawls.texts import decode
 from vsgraph.errors import InputError
 
+UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
 MOST_BROKEN = 20_000  # lines; if they are also half of all, it is no table
 
 
@@ -34,7 +35,7 @@ def header_of(file: Path) -> list[str]:
         if file.suffix.lower() in {".csv", ".tsv"}:
             return _csv_header(file)[0]
         return _keys_of(file)
-    except (pa.ArrowException, OSError) as error:
+    except UNREADABLE as error:
         raise InputError(f"{file} cannot be read: {error}") from error
 
 
@@ -84,7 +85,7 @@ def raw_blocks(file: Path, names: Sequence[str], problems: Problems) -> Iterator
     readers = {".parquet": reader.parquet, ".csv": reader.csv, ".tsv": reader.csv}
     try:
         yield from readers.get(file.suffix.lower(), reader.json_lines)()
-    except (pa.ArrowException, OSError) as error:
+    except UNREADABLE as error:
         raise InputError(f"{file} cannot be read: {error}") from error
 
 
