@@ -211,7 +211,7 @@ def test_names_that_need_no_change_keep_it():
 
 def test_names_of_pictures_stay_within_their_folder_and_differ(tmp_path, made, out):
     images = [
-        "../x.jpg", "a/1.png", "b/2.jpg",
+        "up/x.jpg", "a/1.png", "b/2.jpg",
         "X.JPG", "c/image.php?id=3", "b/5.png",
         "deep/x.jpg", "q\\7.jpg", "CON.jpg",
         "9.jpg", "d/.hidden.png", "e/" + "y" * 200 + ".png",

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
-from vsgraph.crawls.texts import plain_column
+from vsgraph.crawls.texts import plain_column, plain_names
 from vsgraph.errors import InputError
 
 BLOCK = 32_768
@@ -52,7 +52,10 @@ def as_text(value: object) -> str | None:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
-        value = " ".join(filter(None, map(as_text, value)))
+        try:
+            value = " ".join(filter(None, map(as_text, value)))
+        except RecursionError:  # lists in lists in lists ...
+            return None
     if value is None:
         return None
     if isinstance(value, bool):
@@ -114,6 +117,7 @@ class Gathered:
             raise InputError(f"{root} holds no image with a label, read as {kind}{reasons}")
         table = pa.concat_tables(self.blocks)
         self.blocks.clear()
+        table = with_column(table, "web_labels", plain_names(table["web_labels"]))
         names = list(classes) if classes is not None else _label_names(table["web_labels"])
         table = _numbered(table, names)
         others: dict[str, int] = {}
@@ -156,6 +160,7 @@ def numbered_truth(table: pa.Table, names: Sequence[str]) -> tuple[pa.Table, dic
     truth = table["truth"]
     if truth.null_count == len(truth):
         return table.drop_columns(["truth"]), {}
+    truth = plain_names(truth)
     counts = pc.value_counts(pc.list_flatten(truth)).to_pylist()
     unlisted = {entry["values"]: entry["counts"] for entry in counts}
     for name in (*names, NONE, None):
@@ -212,7 +217,8 @@ def below(root: Path, reference: str) -> str | None:
             return None
         path = path.relative_to(root.absolute().as_posix())
     parts = [part for part in path.parts if part != "."]
-    return None if ".." in parts or not parts or ":" in parts[0] else "/".join(parts)
+    is_odd = ".." in parts or not parts or ":" in parts[0] or "\0" in reference
+    return None if is_odd else "/".join(parts)
 
 
 def read_class_list(classes: ClassList) -> list[str]:

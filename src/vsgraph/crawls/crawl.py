@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from vsgraph.common.regular import is_regular, open_regular, read_regular
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
 
 Rows = slice | NDArray[np.intp]
 ALL = slice(None)
 ARRAYS = "an array of web labels"  # the format of a crawl without pictures
+MOST_BYTES = 2**28  # of a picture file; what follows is not read
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -192,13 +194,23 @@ class Fence:
         self.inside: dict[str, bool] = {}
 
     def holds(self, name: str) -> bool:
-        """Return whether a path below the root stays below it."""
+        """Return whether a path below the root stays below it; no if it cannot be a path."""
         folder = name.rpartition("/")[0]
-        if folder not in self.inside:
-            self.inside[folder] = (self.root / folder).resolve().is_relative_to(self.real)
-        path = self.root / name
-        is_safe = not path.is_symlink() or path.resolve().is_relative_to(self.real)
+        try:
+            if folder not in self.inside:
+                self.inside[folder] = (self.root / folder).resolve().is_relative_to(self.real)
+            path = self.root / name
+            is_safe = not path.is_symlink() or path.resolve().is_relative_to(self.real)
+        except (OSError, ValueError, RuntimeError):  # too long, a NUL in it, links in a circle
+            return False
         return self.inside[folder] and is_safe
+
+
+def own_files(root: Path, patterns: Iterable[str]) -> list[Path]:
+    """Return the regular files that match, sorted; links out of the folder are left out."""
+    fence = Fence(root)
+    found = {path for pattern in patterns for path in root.glob(pattern) if is_regular(path)}
+    return sorted(path for path in found if fence.holds(path.relative_to(root).as_posix()))
 
 
 def _read(fence: Fence, reference: dict[str, Any]) -> bytes:
@@ -206,9 +218,9 @@ def _read(fence: Fence, reference: dict[str, Any]) -> bytes:
     try:
         if "shard" not in reference:
             is_inside = fence.holds(reference["image"])
-            return (fence.root / reference["image"]).read_bytes() if is_inside else b""
-        with (fence.root / reference["shard"]).open("rb") as shard:
+            return read_regular(fence.root / reference["image"], MOST_BYTES) if is_inside else b""
+        with open_regular(fence.root / reference["shard"]) as shard:
             shard.seek(reference["offset"])
-            return shard.read(reference["size"])
+            return shard.read(min(reference["size"], MOST_BYTES))
     except (OSError, ValueError):
         return b""

@@ -66,6 +66,8 @@ def read_crawl(
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist")
+    if not path.is_file() and not path.is_dir():
+        raise InputError(f"{path} is neither a file nor a folder")
     name = format or (_recognize_file(path) if path.is_file() else _recognize_folder(path))
     if name not in READERS:
         raise InputError(f"format must be one of {', '.join(READERS)}, got {name!r}")

@@ -89,7 +89,7 @@ def text_coverage(crawl: Crawl) -> dict[str, float]:
         for name in crawl.text_fields
     }
     has_text["any"] = np.logical_or.reduce([np.zeros(len(crawl), bool), *has_text.values()])
-    return {name: float(rows.mean()) for name, rows in has_text.items()}
+    return {name: float(rows.mean()) if len(rows) else 0.0 for name, rows in has_text.items()}
 
 
 def _source_counts(crawl: Crawl) -> dict[str, int]:

@@ -9,6 +9,7 @@ from typing import IO, Self
 from vsgraph.errors import InputError
 
 SHOWN = 3
+LONGEST_SHOWN = 300
 SPOOLED = 2**20
 
 
@@ -41,7 +42,7 @@ class Problems:
         self.counts[kind] += 1
         shown = self._shown.setdefault(kind, [])
         if len(shown) < SHOWN:
-            shown.append(case)
+            shown.append(case[:LONGEST_SHOWN])
         self._all.write("\t".join(one_line(part) for part in (kind, where, detail)) + "\n")
 
     def __len__(self) -> int:
@@ -79,4 +80,4 @@ class Problems:
 
 def one_line(text: str) -> str:
     """Return text without line breaks, tabs and control characters of a terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)

@@ -14,6 +14,7 @@ TAG = re.compile(r"</?[a-zA-Z!][^<>]{0,1000}>")
 CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
 WIDE_SPACE = r"[\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 NOT_PLAIN = rf"[<&\n\r\t]|  |{CONTROL}|{WIDE_SPACE}"
+IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")  # joiners may stay
 NOT_PLAIN_IN_ARROW = re.sub(r"\\u([0-9a-f]{4})", r"\\x{\1}", NOT_PLAIN)  # the syntax of RE2
 
 
@@ -37,6 +38,30 @@ def plain_text(text: str) -> str:
     text = TAG.sub(" ", HIDDEN.sub(" ", text))
     text = text.encode("utf-8", "replace").decode("utf-8")
     return " ".join(re.sub(CONTROL, " ", text).split())
+
+
+def plain_name(name: str) -> str:
+    r"""Return the name of a class without control characters, which terminals would obey.
+
+    >>> plain_name("great\tauk"), plain_name("\x1b[31mred")
+    ('great auk', '\ufffd[31mred')
+    """
+    return IN_NAMES.sub("\ufffd", " ".join(name.split()))
+
+
+def plain_names(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return names, or lists of names, made plain."""
+    is_list = pa.types.is_list(column.type)
+    names = pc.unique(pc.list_flatten(column) if is_list else column).to_pylist()
+    plain = {name: plain_name(name) for name in names if name is not None}
+    if all(name == other for name, other in plain.items()):
+        return column
+    rows = column.to_pylist()
+    if is_list:
+        mended = [row and [plain.get(name) for name in row] for row in rows]
+    else:
+        mended = [plain.get(name) for name in rows]
+    return pa.chunked_array([pa.array(mended, column.type)])
 
 
 def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:

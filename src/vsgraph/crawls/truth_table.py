@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from vsgraph.crawls.columns import NONE, numbered_truth
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
-from vsgraph.crawls.readers.table_files import header_of
+from vsgraph.crawls.readers.table_files import header_of, listed
 from vsgraph.crawls.readers.tables import KNOWN, named_like, read_truths, table_files
 from vsgraph.errors import InputError, VSGraphWarning, is_meant
 
@@ -73,5 +73,5 @@ def _truth_column(path: Path) -> str:
     header = header_of(table_files(path)[0])
     column = named_like(header, (*KNOWN["truth"], *KNOWN["label"]))
     if column is None:
-        raise InputError(f"{path} has no column for the truth; it has {', '.join(header)}")
+        raise InputError(f"{path} has no column for the truth; it has {listed(header)}")
     return column

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.common.blocks import in_threads
+from vsgraph.common.regular import read_regular
 from vsgraph.encoders.protocol import Encoded, ImageEncoder
 from vsgraph.encoders.runtimes.models import Model, hash_words
 from vsgraph.encoders.runtimes.runners import Runner, open_model
@@ -132,7 +133,7 @@ def encode_pictures(
 
     def read(picture: bytes | str | Path) -> tuple[Any, str]:
         try:
-            data = picture if isinstance(picture, bytes) else Path(picture).read_bytes()
+            data = picture if isinstance(picture, bytes) else read_regular(Path(picture))
         except OSError:
             data = b""
         try:

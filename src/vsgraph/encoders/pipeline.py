@@ -110,7 +110,7 @@ def _references(crawl: Crawl, span: Span) -> str:
         try:
             status = (crawl.root / name).stat()
             words.append(f"{status.st_size} {status.st_mtime_ns}")
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a NUL in the name
             words.append("missing")
     return hashlib.sha256("\0".join(words).encode()).hexdigest()
 

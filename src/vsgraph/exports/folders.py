@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from vsgraph.common.files import RECORD
 from vsgraph.exports.job import Job
 from vsgraph.exports.names import file_name, folder_names, name_key, numbered_name
 from vsgraph.exports.placement import Mode, check_mode, pictures
 
 REJECTED = "_rejected"
+TAKEN = (REJECTED, RECORD, "classes.json", "problems.tsv")  # no class gets these names
 
 
 def write_imagefolder(job: Job, *, mode: Mode = "link") -> None:
@@ -20,7 +22,7 @@ def write_imagefolder(job: Job, *, mode: Mode = "link") -> None:
     images go to the folder ``_rejected``.
     """
     check_mode(job.crawl, mode)
-    folders = [*folder_names(job.class_names, taken=[REJECTED]), REJECTED]
+    folders = [*folder_names(job.class_names, taken=TAKEN), REJECTED]
     clashing = _clashing_rows(job)
     classes: dict[str, str] = {}
     for picture in pictures(job):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from vsgraph.common.checks import check_one_of
-from vsgraph.crawls.crawl import Crawl
+from vsgraph.crawls.crawl import Crawl, Fence
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.exports.job import Entry, Job
 from vsgraph.exports.names import split_name
@@ -63,12 +63,15 @@ def pictures(job: Job, *, with_bytes: bool = False) -> Iterator[Picture]:
 
     With `with_bytes`, pictures have their bytes; those in shards always have.
     """
-    crawl = job.crawl
+    crawl, fence = job.crawl, Fence(job.crawl.root)
     reads = with_bytes or crawl.has_shards
     for rows in job.blocks():
         contents = crawl.read_images(rows) if reads else (b"" for _ in rows)
         for entry, data in zip(job.entries(rows), contents, strict=True):
             path = None if crawl.has_shards else crawl.root / entry.image
+            if path is not None and not fence.holds(entry.image):
+                job.leave_out(entry.row, "image path leads out of the folder", entry.image)
+                continue
             try:
                 with quiet_pillow():
                     header = read_header(data if reads or path is None else path)

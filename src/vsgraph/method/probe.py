@@ -82,6 +82,11 @@ def linear_probe(
             check_at_least(name, check_number(name, number, int), 1)
     labels = check_labels("web_labels", web_labels, n_rows=len(visual), n_classes=n_classes)
     rows = rows_to_search(visual)
+    if len(rows.alive) < 2:
+        raise InputError(
+            f"{len(rows.alive)} of {len(visual)} images have features; the pictures of the others "
+            "are missing or cannot be read (vsgraph inspect says why)"
+        )
     if not 2 <= check_number("n_folds", n_folds, int) <= len(rows.alive):
         raise InputError(
             f"n_folds must lie between 2 and the number of readable images, {len(rows.alive)}, "

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from vsgraph.common.regular import open_regular
+
 Reason = Literal[
     "picture missing or empty",
     "not a picture",
@@ -108,7 +110,7 @@ def quiet_pillow() -> Iterator[None]:
 def read_header(source: Path | bytes) -> Header:
     """Return the suffix and size in the header of a picture; PictureError if it cannot be read."""
     try:
-        with source.open("rb") if isinstance(source, Path) else io.BytesIO(source) as file:
+        with open_regular(source) if isinstance(source, Path) else io.BytesIO(source) as file:
             image = open_picture(file)
             kind = str(image.format)
             return Header(SUFFIXES.get(kind, f".{kind.lower()}"), *image.size)

@@ -41,9 +41,10 @@ def write_pictures(
 
 def _choose_step(crawl: Crawl, rows: Rows, most_bytes: int) -> tuple[int, int]:
     """Return the largest side and quality at which the pictures fit, judged by a sample."""
-    sample = list(crawl.read_images(rows[evenly_spread(len(rows), SAMPLE)]))
+    sample = rows[evenly_spread(len(rows), SAMPLE)]
     for side, quality in STEPS:
-        sizes = [len(small_jpeg(data, side=side, quality=quality)) for data in sample]
+        small = (small_jpeg(d, side=side, quality=quality) for d in crawl.read_images(sample))
+        sizes = [len(jpeg) for jpeg in small]
         if len(rows) * float(np.mean(sizes or [0])) <= most_bytes:
             break
     return side, quality

@@ -10,6 +10,7 @@ import numpy as np
 
 from vsgraph.common.files import write_whole
 from vsgraph.crawls.crawl import Crawl
+from vsgraph.crawls.problems import one_line
 from vsgraph.encoders import Embedding, embed_images, encode_pictures, image_encoder
 from vsgraph.encoders.sources.checkpoints import Checkpoint
 
@@ -64,7 +65,7 @@ class Classified(NamedTuple):
 
     def __str__(self) -> str:
         shares = ", ".join(f"{name} {share:.1%}" for name, share in self.classes.items())
-        return f"{self.path}: {shares or self.problem}"
+        return one_line(f"{self.path}: {shares or self.problem}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

@@ -1,15 +1,18 @@
 """COCO captions as a crawl: labels are query words in a caption, the truth is marked by people."""
 
+import dataclasses
 import json
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from vsgraph.crawls.columns import LISTS, Gathered
+from vsgraph.common.regular import read_regular
+from vsgraph.crawls.columns import LISTS, Gathered, as_text
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
@@ -32,16 +35,20 @@ def read_coco(
     if queries is None and not instances_file.exists():
         raise InputError(f"{instances_file} does not exist, so give the queries (--queries)")
     instances = _load(instances_file) if instances_file.exists() else None
-    names = {e["id"]: e["name"] for e in instances["categories"]} if instances else {}
-    patterns, wnids = _queries(queries, list(names.values()))
-    texts = _texts(captions)
+    names: dict[int, str] = {}
     marked: dict[int, set[str]] = defaultdict(set)
-    for mark in instances["annotations"] if instances else ():
-        marked[mark["image_id"]].add(names[mark["category_id"]])
+    if instances is not None:
+        kinds = instances.entries("categories", {"id": int, "name": str}, problems)
+        names = {entry["id"]: entry["name"] for entry in kinds}
+        marks = {"image_id": int, "category_id": int}
+        for mark in instances.entries("annotations", marks, problems):
+            marked[mark["image_id"]].add(names.get(mark["category_id"], ""))
+    patterns, wnids = _queries(queries, list(names.values()))
+    texts = _texts(captions, problems)
     folder, root = _image_folder(captions_file, part, images)
     draw = np.random.default_rng(random_state)
     rows = []
-    for image in sorted(captions["images"], key=lambda entry: entry["id"]):
+    for image in captions.entries("images", {"id": int, "file_name": str}, problems):
         title, *others = texts.get(image["id"]) or [""]
         hits = [name for name, pattern in patterns.items() if pattern.search(title)]
         if hits:
@@ -75,17 +82,48 @@ def _find_captions(path: Path) -> Path:
     return files[0]
 
 
-def _load(path: Path) -> dict[str, Any]:
+@dataclasses.dataclass(frozen=True)
+class _Coco:
+    """The content of a COCO file."""
+
+    path: Path
+    content: dict[str, Any]
+
+    def entries(
+        self, key: str, fields: Mapping[str, type], problems: Problems
+    ) -> list[dict[str, Any]]:
+        """Return the entries of a list that have these fields, by their id; count the others."""
+        listed = self.content.get(key)
+        if not isinstance(listed, list):
+            raise InputError(f"{self.path} is not a COCO file: it has no list of {key}")
+        good = []
+        for entry in listed:
+            values = {name: entry.get(name) for name in fields} if isinstance(entry, dict) else {}
+            if values and all(isinstance(values[name], kind) for name, kind in fields.items()):
+                good.append(
+                    {n: as_text(v) or "" if fields[n] is str else v for n, v in values.items()}
+                )
+            else:
+                problems.add("broken entry", f"{self.path}: {key}", repr(entry)[:100])
+        return sorted(good, key=lambda entry: entry.get("id", 0))
+
+
+def _text(value: str) -> str:
+    """Return text that can be written, as one line."""
+    return " ".join((as_text(value) or "").split())
+
+
+def _load(path: Path) -> _Coco:
     """Return the content of a COCO file."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_regular(path))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}") from error
     if not isinstance(content, dict) or "annotations" not in content:
         raise InputError(f"{path} is not a COCO file: it has no annotations")
-    return content
+    return _Coco(path, content)
 
 
 def _queries(
@@ -112,11 +150,12 @@ def _queries(
     return patterns, wnids
 
 
-def _texts(captions: dict[str, Any]) -> dict[int, list[str]]:
+def _texts(captions: _Coco, problems: Problems) -> dict[int, list[str]]:
     """Return the captions of each photo, in the order of their ids."""
     texts: dict[int, list[str]] = defaultdict(list)
-    for entry in sorted(captions["annotations"], key=lambda entry: entry["id"]):
-        texts[entry["image_id"]].append(" ".join(entry["caption"].split()))
+    fields = {"id": int, "image_id": int, "caption": str}
+    for entry in captions.entries("annotations", fields, problems):
+        texts[entry["image_id"]].append(entry["caption"])
     return texts
 
 

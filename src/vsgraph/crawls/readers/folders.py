@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from vsgraph.common.regular import is_regular, read_regular
 from vsgraph.crawls.columns import (
     TEXT_FIELDS,
     ClassList,
@@ -79,7 +80,7 @@ def _may_be_read(root: Path, entry: os.DirEntry[str], problems: Problems) -> boo
         return False
     if not entry.is_symlink():
         return True
-    if entry.is_dir() or not Path(entry.path).exists():
+    if not is_regular(Path(entry.path)):
         problems.add("link to a folder, or to nothing", entry.path, "not followed")
         return False
     if not Path(entry.path).resolve().is_relative_to(root.resolve()):
@@ -107,8 +108,7 @@ def _side_texts(
 def _read_side(path: Path, problems: Problems) -> str:
     """Return the text of a side file."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(LARGEST_SIDE_FILE)
+        raw = read_regular(path, LARGEST_SIDE_FILE)
     except OSError as error:
         problems.add("side file that cannot be read", str(path), error.strerror or "")
         return ""

@@ -9,7 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vsgraph.common.blocks import evenly_spread
-from vsgraph.crawls.columns import Gathered, in_blocks
+from vsgraph.common.regular import is_regular
+from vsgraph.crawls.columns import Gathered, below, in_blocks
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
@@ -87,6 +88,11 @@ def _existing(path: Path) -> Path:
     return path
 
 
+def _text(path: Path) -> str:
+    """Return the text of a list that must exist."""
+    return _existing(path).read_text(encoding="utf-8", errors="replace")
+
+
 @dataclasses.dataclass(frozen=True)
 class _Files:
     """The files of the official layout."""
@@ -102,18 +108,18 @@ class _Files:
     def concepts(self) -> list[str]:
         """Return the names of the 81 concepts."""
         path = self._find("ConceptsList/Concepts81.txt", "Concepts81.txt")
-        return _existing(path).read_text(encoding="utf-8").split()
+        return _text(path).split()
 
     def images(self) -> list[str]:
         """Return the paths of the photos, with slashes."""
         name = f"{self.split}Imagelist.txt"
         path = self._find(f"ImageList/{name}", f"Imagelist/{name}", name)
-        lines = _existing(path).read_text(encoding="utf-8").splitlines()
-        names = [line.strip().replace("\\", "/") for line in lines if line.strip()]
-        unsafe = next((n for n in names if n.startswith("/") or ".." in n.split("/")), None)
+        lines = [line.strip().replace("\\", "/") for line in _text(path).splitlines()]
+        names = {line: below(self.root, line) for line in filter(None, lines)}
+        unsafe = next((line for line, name in names.items() if name is None), None)
         if unsafe is not None:
             raise InputError(f"{path}: {unsafe} leads out of the folder")
-        return names
+        return [inside for line in lines if (inside := names.get(line))]
 
     def tags81(self) -> Path:
         """Return the file of web labels."""
@@ -142,7 +148,7 @@ class _Files:
         """Return the folder that the photos' paths start from; some photos may be missing."""
         for row in evenly_spread(len(images), 200):
             for folder in IMAGE_FOLDERS:
-                if (self.root / folder / images[row]).exists():
+                if is_regular(self.root / folder / images[row]):
                     return f"{folder}/" if folder else ""
         existing = (folder for folder in IMAGE_FOLDERS if folder and (self.root / folder).is_dir())
         return next((f"{folder}/" for folder in existing), "")

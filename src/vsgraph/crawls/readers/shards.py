@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from vsgraph.common.regular import read_regular
 from vsgraph.crawls.columns import (
     LISTS,
     TEXT_FIELDS,
@@ -21,7 +22,7 @@ from vsgraph.crawls.columns import (
     is_image,
     read_class_list,
 )
-from vsgraph.crawls.crawl import Crawl
+from vsgraph.crawls.crawl import Crawl, own_files
 from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.readers.folders import LARGEST_SIDE_FILE, decode_counted, json_object
 from vsgraph.crawls.readers.tables import KNOWN
@@ -77,8 +78,8 @@ def _find_shards(path: Path) -> tuple[Path, list[Path]]:
     """Return the root and its shards: tar files, or numbered folders."""
     if path.is_file():
         return path.parent, [path]
-    tars = sorted(path.glob("*.tar")) or sorted(path.glob("*/*.tar"))
-    packed = sorted(path.glob("*.tar.gz")) + sorted(path.glob("*.tgz"))
+    tars = own_files(path, ["*.tar"]) or own_files(path, ["*/*.tar"])
+    packed = own_files(path, ["*.tar.gz", "*.tgz"])
     if packed and not tars:
         raise InputError(f"{packed[0]} is compressed and cannot be read in place; gunzip it")
     folders = sorted(p for p in path.iterdir() if p.is_dir() and SHARD_FOLDER.fullmatch(p.name))
@@ -111,9 +112,9 @@ def _tar_members(shard: Path, problems: Problems) -> Iterator[Member]:
 
 
 def _is_unsafe(name: str) -> bool:
-    """Return whether a name is absolute, leads upwards, or is not UTF-8."""
+    """Return whether a name is absolute, leads upwards, is not UTF-8, or has a NUL in it."""
     parts = name.replace("\\", "/").split("/")
-    bad_letters = any(0xD800 <= ord(c) <= 0xDFFF for c in name)
+    bad_letters = any(c == "\0" or 0xD800 <= ord(c) <= 0xDFFF for c in name)
     return name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0] or bad_letters
 
 
@@ -165,7 +166,7 @@ class _Reader:
         """Yield one row per sample of a folder of files."""
 
         def read(member: Member) -> bytes:
-            return (self.root / member.name).read_bytes()
+            return read_regular(self.root / member.name, LARGEST_SIDE_FILE)
 
         for image, row in self._rows(_folder_members(folder), read, folder):
             yield row | {"image": image.name}

@@ -3,7 +3,9 @@
 import csv as python_csv
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,15 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from vsgraph.common.regular import open_regular
 from vsgraph.crawls.columns import BLOCK, LISTS, as_names, as_text, in_blocks
-from vsgraph.crawls.problems import Problems
+from vsgraph.crawls.problems import Problems, one_line
+from vsgraph.crawls.readers.csv_records import LONGEST, CsvRecords, open_lines
 from vsgraph.crawls.texts import decode
 from vsgraph.errors import InputError
+
+UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
+MOST_BROKEN = 20_000  # lines; if they are also half of all, it is no table
 
 
 def header_of(file: Path) -> list[str]:
@@ -28,28 +35,39 @@ def header_of(file: Path) -> list[str]:
         if file.suffix.lower() in {".csv", ".tsv"}:
             return _csv_header(file)[0]
         return _keys_of(file)
-    except pa.ArrowException as error:
+    except UNREADABLE as error:
         raise InputError(f"{file} cannot be read: {error}") from error
 
 
 def _csv_header(file: Path) -> tuple[list[str], str]:
     """Return the names in the first line, and the delimiter."""
-    with file.open("rb") as lines:
-        raw = lines.readline(2**20)
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+    with open_lines(file) as lines:
+        raw = lines.readline(2**20).encode("latin-1")
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in raw:
         raise InputError(f"{file} is UTF-16; save it as UTF-8")
-    line = decode(raw.removeprefix(b"\xef\xbb\xbf"))[0].rstrip("\r\n")
+    line = decode(raw.removeprefix(b"\xef\xbb\xbf"))[0].rstrip("\n")
     delimiter = "\t" if file.suffix.lower() == ".tsv" else max(",;\t|", key=line.count)
-    return next(python_csv.reader([line], delimiter=delimiter), []), delimiter
+    try:
+        return next(python_csv.reader([line], delimiter=delimiter), []), delimiter
+    except python_csv.Error as error:
+        raise InputError(f"{file}: its first line holds no names of columns: {error}") from error
 
 
 def _keys_of(file: Path) -> list[str]:
     """Return the keys of the first thousand objects of a file of JSON lines."""
-    with file.open("rb") as lines:
-        rows = [row for line in islice(lines, 1000) if (row := _object(line))]
+    rows = [row for line in islice(_lines(file), 1000) if (row := _object(line))]
     if not rows:
         raise InputError(f"{file} holds no JSON objects, one per line")
     return list(dict.fromkeys(key for row in rows for key in row))
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    """Yield the lines of a file, at most the first `LONGEST` bytes of each."""
+    with open_regular(file) as lines:
+        while line := lines.readline(LONGEST):
+            yield line
+            while len(line) == LONGEST and not line.endswith(b"\n"):
+                line = lines.readline(LONGEST)
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
@@ -67,7 +85,7 @@ def raw_blocks(file: Path, names: Sequence[str], problems: Problems) -> Iterator
     readers = {".parquet": reader.parquet, ".csv": reader.csv, ".tsv": reader.csv}
     try:
         yield from readers.get(file.suffix.lower(), reader.json_lines)()
-    except pa.ArrowException as error:
+    except UNREADABLE as error:
         raise InputError(f"{file} cannot be read: {error}") from error
 
 
@@ -82,7 +100,7 @@ class _File:
     def parquet(self) -> Iterator[pa.Table]:
         for batch in pq.ParquetFile(self.file).iter_batches(BLOCK, columns=self.names):
             yield pa.table(
-                {name: self._as_strings(name, pa.chunked_array([batch.column(name)]))
+                {name: self._as_strings(name, pa.chunked_array([_column(batch, name)]))
                  for name in self.names}
             )  # fmt: skip
 
@@ -97,8 +115,17 @@ class _File:
                 "their paths as text"
             )
         if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-            return column.cast(LISTS)
-        return column.cast(pa.string())
+            lists = column.cast(LISTS)
+            lists.validate(full=True)
+            return lists
+        text = column.cast(pa.string())
+        try:
+            text.validate(full=True)
+        except pa.ArrowInvalid:
+            self.problems.add("text not in UTF-8", f"{self.file}: column {name!r}")
+            raw = text.cast(pa.binary()).to_pylist()
+            text = pa.chunked_array([pa.array(_decoded(raw), pa.string())])
+        return text
 
     def csv(self) -> Iterator[pa.Table]:
         header, delimiter = _csv_header(self.file)
@@ -108,44 +135,26 @@ class _File:
                 "broken line", f"{self.file}, line {row.number}",
                 f"{row.actual_columns} columns instead of {row.expected_columns}",
             )  # fmt: skip
-            return "skip"
+            broken = self.problems.counts["broken line"]
+            return "error" if broken > MOST_BROKEN and 2 * broken > (row.number or 0) else "skip"
 
-        reader = pa_csv.open_csv(
-            self.file,
-            pa_csv.ReadOptions(
-                column_names=_unique(header), skip_rows=1, use_threads=False, block_size=2**24
-            ),
-            pa_csv.ParseOptions(
-                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip
-            ),
-            pa_csv.ConvertOptions(
-                include_columns=self.names, check_utf8=False,
-                column_types=dict.fromkeys(self.names, pa.binary()),
-            ),
-        )  # fmt: skip
-        row = 0
-        for batch in reader:
-            yield pa.table({name: self._decoded(batch.column(name), row) for name in self.names})
-            row += batch.num_rows
-
-    def _decoded(self, column: pa.Array, first: int) -> pa.ChunkedArray:
-        """Return bytes as text; if they are not UTF-8, add a problem and read Windows-1252."""
-        try:
-            return pa.chunked_array([column.cast(pa.string())])
-        except pa.ArrowInvalid:
-            texts = []
-            for i, raw in enumerate(column.to_pylist()):
-                text, was_utf8 = ("", True) if raw is None else decode(raw)
-                texts.append(text)
-                if not was_utf8:
-                    self.problems.add("text not in UTF-8", f"{self.file}, row {first + i + 1}")
-            return pa.chunked_array([pa.array(texts, pa.string())])
+        read = pa_csv.ReadOptions(
+            column_names=_unique(header), skip_rows=1, use_threads=False, block_size=4 * LONGEST
+        )
+        parse = pa_csv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip
+        )
+        convert = pa_csv.ConvertOptions(
+            include_columns=self.names, column_types=dict.fromkeys(self.names, pa.string())
+        )
+        with closing(CsvRecords(self.file, delimiter, self.problems)) as records:
+            for batch in pa_csv.open_csv(records, read, parse, convert):
+                yield pa.table({n: pa.chunked_array([batch.column(n)]) for n in self.names})
 
     def json_lines(self) -> Iterator[pa.Table]:
-        with self.file.open("rb") as lines:
-            for block in in_blocks(enumerate(lines, 1)):
-                rows = [row for number, line in block if (row := self._row(number, line))]
-                yield pa.table({name: _json_column(rows, name) for name in self.names})
+        for block in in_blocks(enumerate(_lines(self.file), 1)):
+            rows = [row for number, line in block if (row := self._row(number, line))]
+            yield pa.table({name: _json_column(rows, name) for name in self.names})
 
     def _row(self, number: int, line: bytes) -> dict[str, Any] | None:
         """Return the JSON object in a line; add a problem if there is none."""
@@ -159,10 +168,33 @@ class _File:
         return row
 
 
+def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """Return the first column of a name."""
+    return batch.column(batch.schema.get_all_field_indices(name)[0])
+
+
+def _decoded(cells: Iterable[bytes | None]) -> list[str | None]:
+    """Return bytes as text, UTF-8 or Windows-1252."""
+    return [None if cell is None else decode(cell)[0] for cell in cells]
+
+
+def listed(header: Sequence[str]) -> str:
+    r"""Return the first names of columns, for messages.
+
+    >>> listed(["path", "la\x1bbel"]), listed(["x"] * 99)[-9:]
+    ('path, la bel', 'x, x, ...')
+    """
+    return ", ".join([*(one_line(n[:40]) for n in header[:20]), *["..."][: len(header) > 20]])
+
+
 def _unique(header: Sequence[str]) -> list[str]:
     """Return the names of columns, repeated ones with a number."""
-    before = [header[:i].count(name) for i, name in enumerate(header)]
-    return [f"{name}#{n + 1}" if n else name for name, n in zip(header, before, strict=True)]
+    seen: Counter[str] = Counter()
+    names = []
+    for name in header:
+        seen[name] += 1
+        names.append(f"{name}#{seen[name]}" if seen[name] > 1 else name)
+    return names
 
 
 def _json_column(rows: Sequence[Mapping[str, Any]], name: str) -> pa.ChunkedArray:

@@ -21,9 +21,9 @@ from vsgraph.crawls.columns import (
     read_class_list,
     with_column,
 )
-from vsgraph.crawls.crawl import Crawl
+from vsgraph.crawls.crawl import Crawl, own_files
 from vsgraph.crawls.problems import Problems
-from vsgraph.crawls.readers.table_files import header_of, raw_blocks
+from vsgraph.crawls.readers.table_files import header_of, listed, raw_blocks
 from vsgraph.errors import InputError, VSGraphWarning
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
@@ -98,6 +98,8 @@ def read_truths(
         image = _find_roles(file, header_of(file), {}).image
         roles = Roles(image, None, (), None, column)
         blocks += _Blocks(file, roles, images, "", label_separator, problems).truths()
+    if not blocks:
+        raise InputError(f"{path} lists no image")
     return pa.concat_tables(blocks)
 
 
@@ -139,9 +141,8 @@ def table_files(path: Path) -> list[Path]:
         if path.suffix.lower() not in ENDINGS:
             raise InputError(f"{path} is not a table; its ending must be {', '.join(ENDINGS)}")
         return [path]
-    for pattern in (METADATA, [f"*/{name}" for name in METADATA], ["*.parquet"]):
-        files = sorted(file for name in pattern for file in path.glob(name))
-        if files:
+    for patterns in (METADATA, [f"*/{name}" for name in METADATA], ["*.parquet"]):
+        if files := own_files(path, patterns):
             return files
     raise InputError(f"{path} holds no table: no {', '.join(METADATA)}, no Parquet files")
 
@@ -155,7 +156,7 @@ def _find_roles(file: Path, header: Sequence[str], given: Mapping[str, str]) -> 
     def checked(name: str) -> str:
         if name in header:
             return name
-        raise InputError(f"{file} has no column {name!r}; it has {', '.join(header)}")
+        raise InputError(f"{file} has no column {name!r}; it has {listed(header)}")
 
     def column(role: str) -> str | None:
         return checked(given[role]) if role in given else named_like(header, KNOWN[role])
@@ -163,7 +164,7 @@ def _find_roles(file: Path, header: Sequence[str], given: Mapping[str, str]) -> 
     image, label = column("image"), column("label")
     if image is None:
         raise InputError(
-            f"{file} has no column for the image; it has {', '.join(header)}: name one with "
+            f"{file} has no column for the image; it has {listed(header)}: name one with "
             "--column image=NAME"
         )
     if "text" in given:

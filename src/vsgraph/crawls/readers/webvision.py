@@ -12,7 +12,16 @@ from typing import Any
 import pyarrow as pa
 
 from vsgraph.common.blocks import evenly_spread
-from vsgraph.crawls.columns import LISTS, ClassList, Gathered, as_text, is_image, read_class_list
+from vsgraph.common.regular import is_regular, read_regular
+from vsgraph.crawls.columns import (
+    LISTS,
+    ClassList,
+    Gathered,
+    as_text,
+    below,
+    is_image,
+    read_class_list,
+)
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
@@ -43,7 +52,7 @@ def read_webvision(
     Classes are wnids, in the official order or that of `classes`. The root holds ``info/``.
     """
     info = path / "info"
-    wnids = [line.split()[0] for line in _lines(info / "synsets.txt")]
+    wnids = [line.split()[0] for line in _lines(info / "synsets.txt") if line.split()]
     chosen = read_class_list(classes) if classes is not None else wnids
     unknown = sorted(set(chosen) - set(wnids))
     if unknown:
@@ -65,7 +74,7 @@ def _checked(image: str, wnid: str) -> dict[str, Any]:
 def _lines(path: Path) -> list[str]:
     """Return the lines of a list that must exist."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return read_regular(path).decode("utf-8", errors="replace").splitlines()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -118,21 +127,25 @@ class _Reader:
         """Return the folder that the images' paths start from."""
         for row in evenly_spread(len(images), 50):
             for folder in IMAGE_FOLDERS:
-                if (self.root / folder / images[row].split()[0]).exists():
+                if is_regular(self.root / folder / images[row].partition(" ")[0]):
                     return f"{folder}/" if folder else ""
         return ""
 
     def _row(self, line: str, where: str) -> dict[str, Any] | None:
         """Return the path, label and source in a line, None if it is of another class."""
         path, _, label = line.strip().rpartition(" ")
-        if not path or not label.isdecimal() or int(label) >= len(self.wnids) or ".." in path:
+        if not path or not label.isdecimal() or int(label) >= len(self.wnids):
             self.problems.add("broken line", where, line[:100])
+            return None
+        inside = below(self.root, path)
+        if inside is None:
+            self.problems.add("image path leads out of the folder", where, path[:200])
             return None
         wnid = self.wnids[int(label)]
         if wnid not in self.chosen:
             return None
         source = next((s for s in SOURCES if path.startswith(f"{s}/")), "other")
-        return {"image": path, "web_labels": wnid, "source": source}
+        return {"image": inside, "web_labels": wnid, "source": source}
 
     def _texts(self, row: dict[str, Any], meta: str, where: str) -> dict[str, str | None]:
         """Return the text of an image: the entry that the list names, checked by its id."""
@@ -162,9 +175,9 @@ class _Reader:
         places = [f"{folder}/{name}" if folder else name for folder in META_FOLDERS]
         for place in (*places, f"{source}_json/{rest}", f"info/{name}"):
             path = self.root / place
-            if path.exists():
+            if below(self.root, place) and is_regular(path):
                 try:
-                    entries = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+                    entries = json.loads(read_regular(path).decode("utf-8", errors="replace"))
                 except (ValueError, RecursionError):
                     entries = None
                 if isinstance(entries, list):
