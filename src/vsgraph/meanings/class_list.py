@@ -27,6 +27,7 @@ SYNONYM = 1.0  # the cost of a sense for which WordNet has a better word, or a l
 RANK = 0.1  # the cost of each place in WordNet's order
 TEXT = 2.0  # what a sense gains if all texts are nearest to it
 ROUNDS = 6
+FEW_OTHERS = 10  # so many other classes have half of the tree's full weight
 # As if so many other classes had the field: photos show animals, artifacts, food and objects; at
 # times bodies, persons and plants, which lend their names to food; seldom anything else.
 FIELDS = {5: 5.0, 6: 5.0, 13: 5.0, 17: 5.0, 8: 0.5, 18: 0.5, 20: 0.5}
@@ -130,5 +131,6 @@ class _Crowd:
     ) -> float:
         in_field = every[field] - own[field] + FIELDS.get(field, ANOTHER_FIELD)
         density = sum((every[wnid] - own[wnid]) / self.sizes[wnid] for wnid in above)
-        n_others = max(1, len(self.places))
-        return math.log(max(0, density) / n_others + self.least) + HALF * math.log(in_field)
+        n_others = len(self.places) - 1
+        tree = math.log(max(0, density) / max(1, n_others) + self.least)
+        return n_others / (n_others + FEW_OTHERS) * tree + HALF * math.log(in_field)
