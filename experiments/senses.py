@@ -1,8 +1,12 @@
-"""Which sense of a label does the crawl mean? ``python experiments/senses.py FOLDER``.
+"""Which sense of a label is meant? ``python experiments/senses.py --wnids FILE --crawl FOLDER``.
 
-Prints how many labels of COCO-Web get their right sense by different rules. The labels are its
-classes, whose senses are known, and nouns of its titles, whose senses were chosen by hand. Counted
-are those with several senses of which one is right. At most 100 texts a label are read.
+Names whose sense is known: the first words for the ids in a file, and the classes of COCO-Web.
+Counted are those with several senses, one of them right. *Kin* is a sense with the same parent.
+Random parts of the list of ids, means of 20, show how it does on shorter lists.
+
+``--text-rules FOLDER`` prints what the text alone would choose, by different rules, for the
+classes of COCO-Web and for nouns of its titles, whose senses were chosen by hand (at most 100
+texts a label).
 """
 
 import dataclasses
@@ -19,17 +23,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encode import text_vectors
-from vsgraph.meanings.senses import (
-    FIRST_SENSE_LEAD,
-    WORD,
-    Meaning,
-    candidate_senses,
-    describe_classes,
-)
+from vsgraph.meanings.senses import WORD, Meaning, candidate_senses, describe_classes, doubt
+from vsgraph.meanings.table import by_class
 from vsgraph.meanings.wordnet import WordNet
 from vsgraph.meanings.words import TfidfEncoder
 
 TEXTS = 100
+FIRST_SENSE_LEAD = 0.3
+PARTS = (20, 50, 100, 200, 250)
+REPEATS = 20
+HEADS = (
+    "list", "names", "of several senses", "first sense right, %", "right, %", "right or kin, %",
+    "doubtful, % of all", "wrong and not doubtful, % of all",
+)  # fmt: skip
 Scores = NDArray[np.floating]
 
 # Numbers of the right senses, WordNet's first being 1; photos show these.
@@ -173,10 +179,81 @@ def count_by_default(labels: list[Label], encode: Callable[[list[str]], Any] | N
     return sum(m.wnid in right[m.class_name] for m in meanings if m.chosen)
 
 
-@click.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def main(folder: Path) -> None:
-    """Print the table."""
+@dataclasses.dataclass(frozen=True)
+class Tally:
+    """How many ambiguous names got which sense."""
+
+    names: int = 0
+    ambiguous: int = 0
+    first: int = 0
+    right: int = 0
+    kin: int = 0  # right or kin
+    doubtful: int = 0  # of all names
+    silent: int = 0  # ambiguous, neither right nor kin, and not doubtful
+
+    def __add__(self, other: "Tally") -> "Tally":
+        pairs = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
+        return Tally(*(a + b for a, b in pairs))
+
+    def row(self, title: str) -> str:
+        """Return a row of the table."""
+        shares = [
+            f"{100 * n / max(1, self.ambiguous):.1f}" for n in (self.first, self.right, self.kin)
+        ]
+        others = [
+            f"{100 * self.doubtful / self.names:.1f}",
+            f"{100 * self.silent / self.names:.1f}",
+        ]
+        return f"| {title} | {self.names} | {self.ambiguous} | {' | '.join(shares + others)} |"
+
+
+def tally(right: dict[str, str], texts: list[list[str]] | None = None) -> Tally:
+    """Return how well the senses of names are chosen; `right` has the id of each."""
+    wordnet = WordNet.open()
+    meanings = describe_classes(list(right), texts_by_class=texts or ())
+    total = Tally()
+    for name, senses in by_class(meanings).items():
+        wnid, chosen, is_doubtful = right[name], senses[0].wnid, bool(doubt(senses))
+        candidates = [sense.wnid for sense in candidate_senses(name, wordnet)]
+        if len(candidates) < 2 or wnid not in candidates:
+            total += Tally(names=1, doubtful=is_doubtful)
+            continue
+        parents = [set(wordnet.synset(str(w)).hypernyms) for w in (wnid, chosen)]
+        is_kin = chosen == wnid or bool(parents[0] & parents[1])
+        total += Tally(
+            1, 1, candidates[0] == wnid, chosen == wnid, is_kin, is_doubtful,
+            not is_kin and not is_doubtful,
+        )  # fmt: skip
+    return total
+
+
+def print_ids(path: Path) -> None:
+    """Print rows for the first words of the ids in a file, and for random parts of them."""
+    wordnet = WordNet.open()
+    wnids = path.read_text().split()
+    right = {wordnet.synset(wnid).lemmas[0]: wnid for wnid in wnids}
+    print(tally(right).row(path.name))
+    for size in (size for size in PARTS if size < len(right)):
+        draws = [np.random.default_rng(seed) for seed in range(REPEATS)]
+        parts = [draw.choice(list(right), size, replace=False) for draw in draws]
+        tallies = [tally({name: right[name] for name in part.tolist()}) for part in parts]
+        print(sum(tallies, Tally()).row(f"{REPEATS} parts of {size}"))
+
+
+def print_crawl(folder: Path) -> None:
+    """Print rows for the classes of a crawl, without and with its text."""
+    classes = json.loads((folder / "classes.json").read_text())
+    right = {name: entry["wnid"] for name, entry in classes.items()}
+    texts: dict[str, list[str]] = {name: [] for name in right}
+    for line in (folder / "metadata.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        texts[row["web_label"]].append(" ".join([row["title"], *row["description"]]))
+    print(tally(right).row(f"{folder.name}, no text"))
+    print(tally(right, list(texts.values())).row(f"{folder.name}, with its text"))
+
+
+def print_text_rules(folder: Path) -> None:
+    """Print what the text alone would choose, by different rules."""
     kinds = read_labels(folder, WordNet.open())
     encoders: dict[str, Callable[[list[str]], Any]] = {
         "TF-IDF": count_words,
@@ -194,6 +271,25 @@ def main(folder: Path) -> None:
         print(f"| {name} | {' | '.join(map(str, counts))} |")
     counts = [count_by_default(*cell) for cell in cells]
     print(f"| **vsgraph.meanings.senses** | {' | '.join(map(str, counts))} |")
+
+
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option("--wnids", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--crawl", "crawls", type=FOLDER, multiple=True)
+@click.option("--text-rules", type=FOLDER)
+def main(wnids: Path | None, crawls: tuple[Path, ...], text_rules: Path | None) -> None:
+    """Print the tables."""
+    if wnids or crawls:
+        print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
+    if wnids:
+        print_ids(wnids)
+    for folder in crawls:
+        print_crawl(folder)
+    if text_rules:
+        print_text_rules(text_rules)
 
 
 if __name__ == "__main__":

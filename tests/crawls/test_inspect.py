@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -149,7 +152,7 @@ def test_senses_are_shown_and_written_to_a_table(two_words, tmp_path):
 
 
 def test_doubtful_senses_are_listed_first_and_marked(two_words, tmp_path):
-    more = ["mouse,computer keyboard and a pad", "mouse,a rodent with a tail", "blorf,odd"]
+    more = ["bow,a violin and horsehair", "bow,shooting arrows", "blorf,odd"]
     with two_words.open("a") as file:
         file.writelines(f"\n9{i}.jpg,{line}" for i, line in enumerate(more))
     out = tmp_path / "meanings.csv"
@@ -159,14 +162,69 @@ def test_doubtful_senses_are_listed_first_and_marked(two_words, tmp_path):
     assert said.output.splitlines()[:3] == [
         "2 of 4 classes are doubtful; look at these first:",
         "  blorf: not in WordNet",
-        "  mouse: another sense fits as well",
+        "  bow: another sense fits nearly as well",
     ]
-    assert "\nmouse (doubtful: another sense fits as well)\n" in said.output
+    assert "\nbow (doubtful: another sense fits nearly as well)\n" in said.output
     assert {row["class"]: row["doubt"] for row in rows if row["chosen"]} == {
-        "bat": "", "blorf": "not in WordNet", "crane": "", "mouse": "another sense fits as well",
+        "bat": "", "blorf": "not in WordNet", "crane": "",
+        "bow": "another sense fits nearly as well",
     }  # fmt: skip
     assert not any(row["doubt"] for row in rows if not row["chosen"])
-    assert len(read_meanings(out, ["bat", "blorf", "crane", "mouse"])) == 4
+    assert len(read_meanings(out, ["bat", "blorf", "crane", "bow"])) == 4
+
+
+@pytest.fixture
+def doubtful(two_words):
+    with two_words.open("a") as file:
+        file.write("\n9.jpg,stop sign,red\n8.jpg,stop sign,a red board at a crossing")
+    return two_words
+
+
+@pytest.mark.parametrize(
+    ("typed", "description"),
+    [
+        ("\n", "stop sign, a kind of "),
+        ("99\n0\n2\n", "stop sign, a kind of "),
+        ("a red octagon\n", "a red octagon"),
+    ],
+)
+def test_doubtful_classes_are_asked_for(doubtful, tmp_path, monkeypatch, typed, description):
+    monkeypatch.setattr("vsgraph.cli.crawls.can_ask", lambda: True)
+    out = tmp_path / "meanings.csv"
+    said = CliRunner().invoke(
+        main, ["describe", str(doubtful), "-o", str(out), "--ask"], input=typed
+    )
+
+    assert said.exit_code == 0, said.output
+    assert "stop sign (only its end is in WordNet)\n  1  stop sign, a kind of" in said.output
+    assert "\nbat (" not in said.output
+    meant = read_meanings(out, ["bat", "crane", "stop sign"])[2].description
+    assert meant.startswith(description)
+    second = next(line for line in said.output.splitlines() if line.startswith("  2  "))
+    assert ("2" in typed) == second[5:].startswith(meant[:80])
+    assert ("there is no sense 99" in said.output) == ("99" in typed)
+
+
+def test_without_a_terminal_nothing_is_asked(doubtful):
+    said = CliRunner().invoke(main, ["describe", str(doubtful), "--ask"], input="2\n")
+    assert said.exit_code == 0
+    assert "--ask: standard input is not a terminal, so nothing is asked" in said.output
+    assert "Enter for 1" not in said.output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_at_a_terminal_the_question_is_asked(doubtful, tmp_path):
+    import pty
+
+    out = tmp_path / "meanings.csv"
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "vsgraph", "describe", str(doubtful), "-o", str(out), "--ask"]
+    os.write(ours, b"a red octagon\n")
+    subprocess.run(command, stdin=theirs, capture_output=True, check=True, timeout=120)
+    os.close(ours)
+    os.close(theirs)
+
+    assert read_meanings(out, ["bat", "crane", "stop sign"])[2].description == "a red octagon"
 
 
 def test_a_correction_is_exported_from_the_command_line(two_words, tmp_path):

@@ -1,6 +1,8 @@
 """Labels and their senses, the choice among them, and the table that people edit."""
 
 import csv
+import itertools
+import time
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from vsgraph.crawls.readers.nus_wide import NUS_81
 from vsgraph.errors import InputError
 from vsgraph.meanings import table as meaning_table
 from vsgraph.meanings.senses import Meaning, candidate_senses, describe_classes, doubt
-from vsgraph.meanings.table import read_meanings, write_meanings
+from vsgraph.meanings.table import by_class, read_meanings, write_meanings
 from vsgraph.meanings.wordnet import DOG, WordNet
 
 BIRD, MACHINE = "n02012849", "n03126707"
@@ -64,12 +66,20 @@ def test_an_id_within_a_name_tells_the_sense(wordnet, label):
         ("golden retriever puppy dog", "dog"),
         ("my first fire-engine", "fire engine"),
         ("sports_balls", "ball"),
-        ("Tinca tinca", "tench"),
+        ("stop sign", "sign"),
         ("photo of two golden retrievers", "golden retriever"),
     ],
 )
-def test_of_a_phrase_the_longest_end_that_is_a_noun_counts(wordnet, phrase, noun):
-    assert wnids_of(phrase, wordnet) == [sense.wnid for sense in wordnet.senses(noun)]
+def test_a_phrase_keeps_its_own_words_and_adds_those_of_its_end(wordnet, phrase, noun):
+    senses = candidate_senses(phrase, wordnet)
+    words = phrase.replace("_", " ")
+    general = [f"{words}, a kind of {sense}" for sense in wordnet.senses(noun)]
+    assert [sense.description for sense in senses] == general
+    assert {sense.wnid for sense in senses} == {None}
+
+
+def test_a_phrase_that_is_a_noun_has_its_id(wordnet):
+    assert wnids_of("Tinca tinca", wordnet) == ["n01440764"]
 
 
 def test_several_names_of_one_thing_tell_its_sense(wordnet):
@@ -95,7 +105,8 @@ def test_a_label_that_wordnet_does_not_know_is_described_by_its_own_words(wordne
 
 
 def test_a_very_long_label_is_looked_up_by_its_end(wordnet):
-    assert wnids_of("blorf " * 2_000 + "zebra", wordnet) == ["n02391049"]
+    (sense,) = candidate_senses("blorf " * 2_000 + "zebra", wordnet)
+    assert sense.description.endswith(f", a kind of {wordnet.synset('n02391049')}")
 
 
 @pytest.mark.parametrize("label", ["", "  ", "_", "\n"])
@@ -128,31 +139,61 @@ def test_the_texts_choose_the_sense(texts, wnid):
     assert len(meanings) == len(WordNet.open().senses("crane"))
 
 
-def test_the_first_sense_leads_where_texts_are_divided_or_silent(wordnet):
-    first = wordnet.senses("crane")[0].wnid
+def test_texts_that_say_nothing_have_no_voice():
+    silent = describe_classes(["crane"])
     for texts in ([], ["", "  ", "crane", "CRANES!"], ["qwerty zxcvb"]):
-        meanings = describe_classes(["crane"], texts_by_class=[texts])
-        assert chosen(meanings) == [first]
-        assert {meaning.match for meaning in meanings} == {None}
-    assert chosen(describe_classes(["crane"])) == [first]
+        assert describe_classes(["crane"], texts_by_class=[texts]) == silent
+    assert {meaning.match for meaning in silent} == {None}
+    assert sum(meaning.fit for meaning in silent) == pytest.approx(1)
 
 
-def test_the_lead_of_the_first_sense_can_be_changed(wordnet):
-    first, second = (sense.wnid for sense in wordnet.senses("mouse")[:2])
-    lines = {sense.wnid: i for i, sense in enumerate(wordnet.senses("mouse"))}
+@pytest.mark.parametrize(
+    ("others", "wnid"),
+    [
+        (["heron", "flamingo", "goose"], BIRD),
+        (["bulldozer", "forklift", "excavator"], MACHINE),
+        (["parrot", "seal", "bat"], BIRD),  # some are ambiguous themselves
+    ],
+)
+def test_the_other_classes_choose_the_sense(others, wnid):
+    assert chosen(describe_classes(["crane", *others]))[0] == wnid
+    assert chosen(describe_classes([*others, "crane"]))[-1] == wnid
 
-    def encode(texts):  # six texts for the first sense, four for the second... the other way round
-        senses = np.eye(len(lines))
-        return np.vstack([senses[[1] * 6 + [0] * 4], senses])
 
-    texts = [f"text {word}" for word in "abcdefghij"]
-    near = describe_classes(["mouse"], texts_by_class=[texts], encode=encode)
-    assert chosen(near) == [first]
-    assert {m.wnid: m.match for m in near if m.match} == {first: 0.4, second: 0.6}
-    exact = describe_classes(["mouse"], texts_by_class=[texts], encode=encode, first_sense_lead=0.1)
-    assert chosen(exact) == [second]
-    with pytest.raises(InputError, match="first_sense_lead must lie between 0 and 1"):
-        describe_classes(["mouse"], first_sense_lead=2)
+def test_the_other_classes_choose_the_end_of_a_phrase(wordnet):
+    names = ["spotted crane", "heron", "flamingo"]
+    (meaning,) = (m for m in describe_classes(names)[:9] if m.chosen and m.class_name == names[0])
+    assert meaning.description == f"spotted crane, a kind of {wordnet.synset(BIRD)}"
+
+
+def test_most_texts_alone_do_not_choose_the_sense():
+    others = ["heron", "flamingo", "goose", "pelican", "albatross"]
+    texts = [MACHINES, *([] for _ in others)]
+    meanings = describe_classes(["crane", *others], texts_by_class=texts)
+    assert chosen(meanings)[0] == BIRD
+    assert doubt(by_class(meanings)["crane"])
+
+
+@pytest.mark.parametrize(
+    "names", [["umbrella", "cat", "banana"], ["umbrella"], ["cat"], ["banana"]]
+)
+def test_senses_are_things_one_can_photograph(names):
+    meant = {"umbrella": "n04507155", "cat": "n02121620", "banana": "n07753592"}
+    assert chosen(describe_classes(names)) == [meant[name] for name in names]
+
+
+def test_classes_that_mean_the_same_do_not_vote_for_each_other(wordnet):
+    names = ["hammer", "cock", "hen", "duck", "saw", "screwdriver", "pliers"]
+    gunlock = next(s.wnid for s in wordnet.senses("cock") if "gunlock" in s.definition)
+    assert gunlock not in chosen(describe_classes(names))
+
+
+def test_a_thousand_classes_take_seconds(wordnet):
+    names = [wordnet.synset(wnid).lemmas[0] for wnid in wordnet.synset(DOG).hyponyms]
+    kinds = [kind.lemmas[0] for kind in itertools.islice(wordnet.below("n00021939"), 1000)]
+    started = time.process_time()
+    describe_classes(list(dict.fromkeys([*names, *kinds])), wordnet=wordnet)
+    assert time.process_time() - started < 20
 
 
 def test_the_labels_own_words_are_struck_out_before_encoding():
@@ -371,21 +412,26 @@ def test_where_the_first_sense_is_not_what_photos_show_it_is_not_chosen(wordnet)
 
 
 @pytest.mark.parametrize(
-    ("matches", "why"),
+    ("fits", "matches", "why"),
     [
-        ([0.8, 0.2], ""),
-        ([0.5, 0.45], "another sense fits as well"),
-        ([0.26, 0.48], "another sense fits as well"),
-        ([0.46, 0.15, 0.15], "most texts speak for others"),
-        ([0.0, 0.0], "no text speaks for it"),
-        ([None, None], "no text speaks for it"),
-        ([None], ""),
+        ([0.9, 0.1], [0.8, 0.2], ""),
+        ([0.9, 0.1], [0.3, 0.7], ""),
+        ([0.9, 0.1], [0.1, 0.9], "most texts speak for another sense"),
+        ([0.5, 0.4], [0.9, 0.1], "another sense fits nearly as well"),
+        ([0.9, 0.1], [None, None], ""),
+        ([None], [None], ""),
     ],
 )
-def test_a_choice_is_doubtful_where_the_text_does_not_make_it(matches, why):
-    senses = [Meaning("crane", f"n{i}", "", m, chosen=i == 0) for i, m in enumerate(matches)]
-
+def test_a_choice_is_doubtful_where_others_are_nearly_as_good(fits, matches, why):
+    senses = [
+        Meaning("crane", f"n{i}", "", match, chosen=i == 0, fit=fit)
+        for i, (fit, match) in enumerate(zip(fits, matches, strict=True))
+    ]
     assert doubt(senses) == why
+
+
+def test_a_name_that_wordnet_lacks_is_doubtful():
     assert doubt([Meaning("blorf", None, "blorf", chosen=True)]) == "not in WordNet"
     assert doubt([Meaning("blorf", None, "a thing of mine", chosen=True)]) == ""
     assert doubt([Meaning("blorf", None, "blorf")]) == ""
+    assert doubt(describe_classes(["stop sign"])) == "only its end is in WordNet"

@@ -150,6 +150,34 @@ def test_a_run_that_needs_wordnet_says_so_before_it_encodes(crawl, tmp_path, no_
     assert not (tmp_path / "run" / "stages").exists()
 
 
+def test_doubtful_meanings_are_told_at_the_start_and_can_be_asked_for(
+    crawl, tmp_path, model_cache, monkeypatch
+):
+    renamed = crawl.parent / "signs.jsonl"
+    renamed.write_text(crawl.read_text().replace('"query": "palm"', '"query": "stop sign"'))
+    features = str(crawl.parent / "features.npy")
+    words = ["correct", str(renamed), "--features", features, "--text-encoder", "lsa",
+             "--set", "m=5", "--no-report", "-o"]  # fmt: skip
+    told = CliRunner().invoke(main, [*words, str(tmp_path / "told")])
+    monkeypatch.setattr("vsgraph.cli.correct.can_ask", lambda: True)
+    asked = [*words, str(tmp_path / "asked"), "--ask"]
+    answered = CliRunner().invoke(main, asked, input="lines and fingers\n" * 9)
+    again = CliRunner().invoke(main, asked)
+    redone = CliRunner().invoke(main, [*asked, "--redo-from", "meanings"])
+
+    assert told.exit_code == answered.exit_code == again.exit_code == 0, answered.output
+    lines = told.output.splitlines()
+    doubt = "  stop sign (only its end is in WordNet) is taken as: stop sign, a kind of"
+    where = next(i for i, line in enumerate(lines) if line.startswith(doubt))
+    assert where < lines.index("texts ...")
+    assert f"move its 'yes' in {tmp_path / 'told' / 'meanings.csv'}" in told.output
+    assert "--meanings" in told.output
+    assert "lines and fingers" in [m.description for m in Run.open(tmp_path / "asked").meanings]
+    assert "your own are used, so nothing is asked" in again.output
+    assert "meanings: done before" in again.output
+    assert "remove meanings.csv of the run" in redone.output
+
+
 def test_a_stage_can_be_done_again(crawl, tmp_path):
     out = tmp_path / "run"
     run(crawl, out, settings=FEW, choices=own_vectors(crawl), with_report=False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from vsgraph.cli.asking import ASK, ask_meanings, can_ask
 from vsgraph.cli.group import main
 from vsgraph.cli.options import CRAWL, FILE, NEW, QUIET, SET, crawl_options, read_change, reading
 from vsgraph.common.formatting import decided
@@ -27,6 +28,7 @@ def given_purity(purity: float | None) -> dict[str, float]:
     "--purity", type=click.FloatRange(0, 1), help="Wanted share of right labels; more rejects more."
 )
 @click.option("--meanings", type=FILE, help="Table of meanings, see vsgraph describe.")
+@ASK
 @click.option("--image-encoder", help="See vsgraph embed.  [default: lite0]")
 @click.option("--text-encoder", help="See vsgraph embed.  [default: minilm]")
 @click.option("--runtime", help="See vsgraph embed.  [default: auto]")
@@ -46,7 +48,7 @@ def given_purity(purity: float | None) -> dict[str, float]:
 @crawl_options
 def correct_command(
     path: Path | None, out: Path, *, changes: tuple[str, ...], report: bool, dry_run: bool,
-    anyway: bool, quiet: bool,
+    anyway: bool, quiet: bool, ask: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:  # fmt: skip
     """Correct the labels of CRAWL: read, encode, correct, report.
@@ -71,6 +73,7 @@ def correct_command(
     if dry_run:
         preview(path, out, **asked, tell=click.echo)
         return
+    asked["ask"] = ask_meanings if ask and can_ask() else None
     tell = None if quiet else click.echo
     finished = run(path, out, **asked, anyway=anyway, progress=not quiet, tell=tell)
     if quiet:

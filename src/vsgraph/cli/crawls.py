@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from vsgraph.cli.asking import ASK, ask_meanings, can_ask
 from vsgraph.cli.group import main
 from vsgraph.cli.options import CRAWL, FOLDER, JSON, NEW, crawl_options, reading
 from vsgraph.crawls import inspect_crawl, read_crawl
@@ -50,20 +51,24 @@ def inspect_command(
 @click.option("--wordnet", type=FOLDER, help="Folder of WordNet 3.0's dict files.")
 @click.option("--all", "show_all", is_flag=True, help="Also show classes with only one sense.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing table.")
+@ASK
 def describe_command(
     path: Path, *, out: Path | None, wordnet: Path | None, show_all: bool, overwrite: bool,
+    ask: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:  # fmt: skip
-    """List what each class may mean, and mark the sense that fits the crawl's text best.
+    """List what each class may mean, and mark the sense that fits the other classes and the text.
 
-    A class is doubtful if another sense fits the text nearly as well, if most texts or all of them
-    fit other senses, or if WordNet does not know the word. Edit the table: move the mark "yes" to
-    the sense you mean, or write your own description.
+    A class is doubtful if another sense fits nearly as well, if most texts speak for another sense,
+    or if WordNet does not know the word. Edit the table: move the mark "yes" to the sense you mean,
+    or write your own description; or let --ask ask you.
     """
     if out is not None:
         refuse_table(out, overwrite=overwrite)
     crawl = read_crawl(path, **reading(**options))
     meanings = describe_crawl(crawl, wordnet=WordNet.open(wordnet))
+    if ask and can_ask():
+        meanings = ask_meanings(meanings)
     by_name = by_class(meanings)
     doubts = {name: why for name, senses in by_name.items() if (why := doubt(senses))}
     if doubts:

@@ -1,4 +1,4 @@
-"""The senses of each label in WordNet, and the one that the crawl's own text speaks of.
+"""The senses of each label in WordNet, and the one that the class list and the crawl's text mean.
 
 Every sense stays in the table, the chosen one marked, so that the user can change the choice
 (:mod:`vsgraph.meanings.table`).
@@ -17,18 +17,19 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from vsgraph.common.blocks import evenly_spread
-from vsgraph.common.checks import Floats, check_at_least, check_fraction, check_matrix, unit_rows
+from vsgraph.common.checks import Floats, check_at_least, check_matrix, unit_rows
 from vsgraph.errors import InputError
-from vsgraph.meanings.wordnet import Synset, WordNet
+from vsgraph.meanings.class_list import Candidates, weigh_senses
+from vsgraph.meanings.wordnet import WordNet
 from vsgraph.meanings.words import TfidfEncoder
 
-FIRST_SENSE_LEAD = 0.3
 MAX_TEXTS = 200
-NEARLY = 0.1  # a sense whose share of the texts is ahead by less does not stand out
-HALF = 0.5
+SURE = 0.6  # a sense that is less probable than that is doubtful
+MOST = 0.8  # of the texts; if they speak for one other sense, the chosen one is doubtful
 MOST_WORDS = 12  # no noun of WordNet has more
 IN_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
+KIND_OF = ", a kind of "
 WNID = re.compile(r"\bn[0-9]{8}\b")
 WORD = re.compile(r"[^\W\d_]+")
 
@@ -45,49 +46,68 @@ class Meaning:
     match: float | None = None  # share of the class's texts nearest to it; None if not compared
     chosen: bool = False  # whether it is the sense to use
     unwanted: bool = False  # whether its images are to be found and left out
+    fit: float | None = None  # how probable it is by the class list and the text; None if not asked
 
 
 def candidate_senses(label: str, wordnet: WordNet) -> list[Meaning]:
     """Return the senses that a label may have, the commonest first.
 
-    A label is an id, also beside a name ('n02084071-dog'); a noun in any spelling that
-    :meth:`WordNet.senses` knows; several names of one thing ('hound, hound dog'); or a phrase, of
-    which the longest end that is a noun counts ('golden retriever puppy dog' is a dog). Names in
-    brackets are ignored. If WordNet knows none, the label's own words are the only description.
+    Parameters
+    ----------
+    label : str
+        An id, also beside a name ('n02084071-dog'); a noun in any spelling that
+        :meth:`WordNet.senses` knows; several names of one thing ('hound, hound dog'); or a phrase
+        with an end that is a noun ('stop sign' is a kind of sign, and has no id). Names in brackets
+        are ignored.
+    wordnet : WordNet
+        Where to look them up.
 
     >>> wordnet = WordNet.open()
     >>> [sense.description[:18] for sense in candidate_senses("Baseball_Bats", wordnet)]
     ['baseball bat, lumb']
     >>> [sense.wnid for sense in candidate_senses("blorf", wordnet)]
     [None]
+    >>> candidate_senses("stop sign", wordnet)[1].description
+    'stop sign, a kind of sign: a public display of a message'
     """
+    return _describe(label, *_look_up(label, wordnet), wordnet)
+
+
+def _describe(
+    label: str, found: Candidates, is_whole: bool, wordnet: WordNet  # noqa: FBT001
+) -> list[Meaning]:  # fmt: skip
+    """Return the senses that were found for a label."""
     own_words = _own_words(label)
-    if not own_words:
-        raise InputError("a class has an empty name; give it one, or a description")
-    synsets = _find_synsets(own_words, wordnet)
-    if not synsets:
+    if not found.synsets:
         return [Meaning(label, None, own_words)]
-    return [Meaning(label, synset.wnid, wordnet.describe(synset.wnid)) for synset in synsets]
+    if is_whole:
+        return [Meaning(label, s.wnid, wordnet.describe(s.wnid)) for s in found.synsets]
+    return [Meaning(label, None, f"{own_words}{KIND_OF}{synset}") for synset in found.synsets]
 
 
 def _own_words(label: str) -> str:
     return " ".join(label.replace("_", " ").split())
 
 
-def _find_synsets(label: str, wordnet: WordNet) -> list[Synset]:
-    """Look a label up as an id, then as a list of names, then as ever shorter ends of a phrase."""
+def _look_up(label: str, wordnet: WordNet) -> tuple[Candidates, bool]:
+    """Find a label as an id, as a list of names, or by its end; return whether it is all of it."""
+    label = _own_words(label)
+    if not label:
+        raise InputError("a class has an empty name; give it one, or a description")
     wnid = WNID.search(label)
     if wnid:
-        return [wordnet.synset(wnid.group())]
+        return Candidates((), (wordnet.synset(wnid.group()),)), True
     plain = IN_BRACKETS.sub(" ", label)
     names = [_bare(name) for name in plain.split(",")[:MOST_WORDS]]
     of_names = Counter(synset for name in names for synset in wordnet.senses(name))
     if of_names:
         most = max(of_names.values())
-        return [synset for synset, count in of_names.items() if count == most]
+        synsets = tuple(synset for synset, count in of_names.items() if count == most)
+        return Candidates(tuple(w for name in names for w in wordnet.words(name)), synsets), True
     words = _bare(plain).split()
-    ends = (wordnet.senses(" ".join(words[i:])) for i in range(-min(MOST_WORDS, len(words)), 0))
-    return next(filter(None, ends), [])
+    ends = (" ".join(words[i:]) for i in range(-min(MOST_WORDS, len(words)), 0))
+    end = next(filter(wordnet.words, ends), "")
+    return Candidates(tuple(wordnet.words(end)), tuple(wordnet.senses(end))), False
 
 
 def _bare(name: str) -> str:
@@ -103,18 +123,37 @@ def describe_classes(
     wordnet: WordNet | None = None,
     *,
     max_texts: int = MAX_TEXTS,
-    first_sense_lead: float = FIRST_SENSE_LEAD,
 ) -> list[Meaning]:
     """Return the senses of every class, best first, the best one marked as chosen.
 
-    Each text of a class (at most `max_texts`, evenly spread) counts for the sense that it is
-    nearest to by cosine. The sense with the most texts is chosen; WordNet's first, which is the
-    commonest, is ahead by `first_sense_lead`, a share of the texts. Without texts the first sense
-    is chosen. The label's own words are removed from texts and senses, because all senses share
-    them. `wnids` are the senses that are known already. `encode`, called once, turns n texts into
-    an (n, d) array, dense or sparse; word counts (:class:`~vsgraph.meanings.words.TfidfEncoder`)
-    by default.
+    The sense is chosen by the class list, by what the word is used for, and by the texts
+    (:mod:`vsgraph.meanings.class_list`). Each text of a class counts for the sense that it is
+    nearest to by cosine. The label's own words are removed from texts and senses, because all
+    senses share them.
 
+    Parameters
+    ----------
+    class_names : sequence of str
+        All different.
+    wnids : sequence of (str or None), optional
+        The sense of each class, if it is known.
+    texts_by_class : sequence of sequences of str, optional
+        The texts found with each class.
+    encode : callable, optional
+        Turns a list of n texts into an array of shape (n, d), dense or sparse; word counts
+        (:class:`~vsgraph.meanings.words.TfidfEncoder`) if not given. It is called once.
+    wordnet : WordNet, optional
+        Opened by :meth:`WordNet.open` if not given.
+    max_texts : int
+        Number of texts of a class that are read at most, evenly spread.
+
+    Returns
+    -------
+    meanings : list of Meaning
+        One per candidate sense, classes in their order.
+
+    Examples
+    --------
     >>> texts = ["a crane lifting steel at a construction site", "crane hoisting heavy loads"]
     >>> meanings = describe_classes(["crane"], texts_by_class=[texts])
     >>> print(meanings[0].match, meanings[0].description[:40])
@@ -122,46 +161,50 @@ def describe_classes(
     """
     _check(class_names, wnids, texts_by_class)
     check_at_least("max_texts", max_texts, 1)
-    check_fraction("first_sense_lead", first_sense_lead)
     wordnet = wordnet or WordNet.open()
-    senses = [
-        [Meaning(name, wnid, wordnet.describe(wnid))] if wnid else candidate_senses(name, wordnet)
+    found = [
+        (Candidates((), (wordnet.synset(wnid),)), True) if wnid else _look_up(name, wordnet)
         for name, wnid in itertools.zip_longest(class_names, wnids)
+    ]
+    senses = [
+        _describe(name, *of_class, wordnet)
+        for name, of_class in zip(class_names, found, strict=True)
     ]
     texts = [
         [of_class[i] for i in evenly_spread(len(of_class), max_texts)]
         for of_class in texts_by_class or [()] * len(senses)
     ]
-    shares = _shares(class_names, senses, texts, encode or _count_words, wordnet)
+    shares = list(_shares(class_names, senses, texts, encode or _count_words, wordnet))
+    fits = weigh_senses([candidates for candidates, _ in found], shares, wordnet)
     return [
         meaning
-        for of_class, share in zip(senses, shares, strict=True)
-        for meaning in _rank(of_class, share, first_sense_lead)
+        for of_class, share, fit in zip(senses, shares, fits, strict=True)
+        for meaning in _rank(of_class, share, fit)
     ]
 
 
 def doubt(senses: Sequence[Meaning]) -> str:
     """Return why the choice among the senses of one class is doubtful, '' if it is not.
 
-    WordNet does not know the label; no text speaks for the chosen sense; another sense has nearly
-    as many of the texts, or more; or the others together have most of them.
+    WordNet does not know the label, or only its end; another sense fits nearly as well; or nearly
+    all texts speak for another sense.
 
-    >>> bird = Meaning("crane", None, "a wading bird", match=0.4, chosen=True)
-    >>> doubt([bird, Meaning("crane", None, "a machine", match=0.6)])
-    'another sense fits as well'
+    >>> bird = Meaning("crane", None, "a wading bird", match=0.1, chosen=True, fit=0.7)
+    >>> doubt([bird, Meaning("crane", None, "a machine", match=0.9, fit=0.3)])
+    'most texts speak for another sense'
     """
     chosen = next((sense for sense in senses if sense.chosen), None)
-    others = [sense.match or 0.0 for sense in senses if not sense.chosen]
     if chosen is None:
         return ""
-    if not others:
-        unknown = chosen.wnid is None and chosen.description == _own_words(chosen.class_name)
-        return "not in WordNet" if unknown else ""
-    if not chosen.match:
-        return "no text speaks for it"
-    if max(others) > chosen.match - NEARLY:
-        return "another sense fits as well"
-    return "most texts speak for others" if chosen.match < HALF else ""
+    own_words = _own_words(chosen.class_name)
+    if chosen.wnid is None and chosen.description == own_words:
+        return "not in WordNet"
+    if chosen.wnid is None and chosen.description.startswith(own_words + KIND_OF):
+        return "only its end is in WordNet"
+    if chosen.fit is not None and chosen.fit < SURE:
+        return "another sense fits nearly as well"
+    others = [sense.match or 0.0 for sense in senses if not sense.chosen]
+    return "most texts speak for another sense" if max(others, default=0) > MOST else ""
 
 
 def _check(
@@ -242,10 +285,11 @@ def _nearest_share(cosines: Any) -> Floats | None:  # noqa: ANN401
     return np.bincount(speaking.argmax(axis=1), minlength=table.shape[1]) / len(speaking)
 
 
-def _rank(senses: list[Meaning], shares: Floats | None, lead: float) -> Iterator[Meaning]:
+def _rank(senses: list[Meaning], shares: Floats | None, fits: Floats) -> Iterator[Meaning]:
     """Yield the senses of a class, the chosen one first."""
-    scores = np.zeros(len(senses)) if shares is None else shares.copy()
-    scores[0] += lead
-    for place, i in enumerate(np.argsort(-scores, kind="stable")):
+    if len(senses) == 1:
+        yield dataclasses.replace(senses[0], chosen=True)
+        return
+    for place, i in enumerate(np.argsort(-fits, kind="stable")):
         match = None if shares is None else float(shares[i])
-        yield dataclasses.replace(senses[i], match=match, chosen=place == 0)
+        yield dataclasses.replace(senses[i], match=match, fit=float(fits[i]), chosen=place == 0)

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,9 @@ from vsgraph.errors import InputError
 
 FILES = ("data.noun", "index.noun", "noun.exc")
 DOG = "n02084071"
-HYPONYM, MEMBER_HOLONYM, HYPERNYM = "~", "#m", "@"
+COUNTS = "cntlist.rev"  # how often each sense was met in tagged text; not in every install
+COUNT = re.compile(r"^(\S+)%1:\S+ ([0-9]+) ([0-9]+)\r?$", re.MULTILINE)
+HYPONYM, MEMBER_HOLONYM, HYPERNYM, INSTANCE_OF = "~", "#m", "@", "@i"
 ENDINGS = (
     ("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"),
     ("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y"),
@@ -124,16 +127,102 @@ class WordNet:
         >>> [sense.lemmas[0] for sense in WordNet.open().senses("Ice_creams")]
         ['ice cream']
         """
+        wnids = [wnid for word in self.words(lemma) for wnid in self._wnids(word)]
+        return [self.synset(wnid) for wnid in dict.fromkeys(wnids)]
+
+    def words(self, lemma: str) -> list[str]:
+        """Return a word or phrase as WordNet's index spells it, and its singulars.
+
+        >>> WordNet.open().words("Ice-Creams")
+        ['ice_cream']
+        """
         key = _plain(lemma)
         if not key or len(key) > LONGEST_LEMMA:
             return []
         joined = re.sub("[-_]", "", key)
         for spelling in (key, key.replace("-", "_"), key.replace("_", "-"), joined):
             words = (spelling, *self.base_forms(spelling))
-            entries = [self._senses[word].split() for word in words if word in self._senses]
-            offsets = [field for entry in entries for field in entry if OFFSET.fullmatch(field)]
-            if offsets:
-                return [self.synset(f"n{offset}") for offset in dict.fromkeys(offsets)]
+            known = [word for word in words if word in self._senses and self._wnids(word)]
+            if known:
+                return known
+        return []
+
+    def _wnids(self, word: str) -> list[str]:
+        """Return the ids of an indexed word's senses, in WordNet's order."""
+        return [f"n{field}" for field in self._senses[word].split() if OFFSET.fullmatch(field)]
+
+    def uses(self, word: str, wnid: str) -> int:
+        """Return how often an indexed word was met in a sense, in the texts WordNet counted.
+
+        0 if it was not counted, or the file of counts is not there.
+
+        >>> [WordNet.open().uses("bus", sense.wnid) for sense in WordNet.open().senses("bus")]
+        [2, 0, 0, 0]
+        """
+        senses = self._wnids(word) if word in self._senses else []
+        return self._counts.get((word, senses.index(wnid) + 1), 0) if wnid in senses else 0
+
+    @functools.cached_property
+    def _counts(self) -> dict[tuple[str, int], int]:
+        path = self.folder / COUNTS
+        text = path.read_bytes().decode("latin-1") if path.is_file() else ""
+        return {(word, int(number)): int(count) for word, number, count in COUNT.findall(text)}
+
+    def field(self, wnid: str) -> int:
+        """Return the number of WordNet's field of a meaning: 5 animals, 6 artifacts, 13 food ..."""
+        return int(self._entries[wnid[1:]].split(maxsplit=2)[1])
+
+    def above(self, wnid: str) -> frozenset[str]:
+        """Return the ids of all that a meaning is a kind or an instance of."""
+        found: set[str] = set()
+        rest = list(self._parents(wnid))
+        while rest:
+            parent = rest.pop()
+            if parent not in found:
+                found.add(parent)
+                rest += self._parents(parent)
+        return frozenset(found)
+
+    def below(self, wnid: str) -> Iterator[Synset]:
+        """Yield the kinds of a meaning, their kinds, and so on."""
+        seen = {wnid}
+        rest = list(self.synset(wnid).hyponyms)
+        while rest:
+            kind = rest.pop()
+            if kind not in seen:
+                seen.add(kind)
+                yield (synset := self.synset(kind))
+                rest += synset.hyponyms
+
+    def size(self, wnid: str) -> float:
+        """Return how many meanings there are below one, itself included.
+
+        Those with several parents count for each in part.
+
+        >>> WordNet.open().size("n02131653") < WordNet.open().size("n00015388")  # bear, animal
+        True
+        """
+        return self._sizes[wnid]
+
+    @functools.cached_property
+    def _sizes(self) -> dict[str, float]:
+        parents = {f"n{key}": self._parents(f"n{key}") for key in self._entries if key.isdigit()}
+        waiting = Counter(parent for above in parents.values() for parent in above)
+        sizes = dict.fromkeys(parents, 1.0)
+        rest = [wnid for wnid in parents if not waiting[wnid]]
+        while rest:
+            wnid = rest.pop()
+            for parent in parents[wnid]:
+                sizes[parent] += sizes[wnid] / len(parents[wnid])
+                waiting[parent] -= 1
+                if not waiting[parent]:
+                    rest.append(parent)
+        return sizes
+
+    def _parents(self, wnid: str) -> list[str]:
+        with contextlib.suppress(ValueError, IndexError):  # a broken entry is named when it is used
+            links = _links(self._entries[wnid[1:]])
+            return [other for kind, other in links if kind in {HYPERNYM, INSTANCE_OF}]
         return []
 
     def base_forms(self, word: str) -> list[str]:

@@ -16,9 +16,17 @@ from vsgraph.common.files import save_arrays, write_whole
 from vsgraph.common.version import __version__
 from vsgraph.crawls import crawl_digest, save_crawl
 from vsgraph.encoders import embed_images, embed_texts, pictures_digest
+from vsgraph.errors import InputError
 from vsgraph.meanings.crawl_senses import describe_crawl
 from vsgraph.meanings.crawl_words import mentions_in, propose_unwanted
-from vsgraph.meanings.table import read_meanings, read_unwanted, senses_in, write_meanings
+from vsgraph.meanings.senses import Meaning, doubt
+from vsgraph.meanings.table import (
+    by_class,
+    read_meanings,
+    read_unwanted,
+    senses_in,
+    write_meanings,
+)
 from vsgraph.meanings.wordnet import WordNet
 from vsgraph.method import algorithm
 from vsgraph.method.algorithm import own_settings
@@ -31,6 +39,7 @@ from vsgraph.runs.outputs import TABLE
 from vsgraph.runs.run import Run
 from vsgraph.runs.stage_files import FILES, save_result
 
+MOST_DOUBTS = 10  # named at the start of a run
 FEW = 20  # images; a probe learns nothing from fewer
 PROVIDERS = {  # the stage that gives each array of Algorithm 1, if the user does not
     "features": "pictures",
@@ -79,6 +88,7 @@ def write_table(job: RunJob, folder: Path) -> dict[str, Any]:
     source, digest = meaning_source(job)
     if source is None:
         senses, known = describe_crawl(job.crawl), set()
+        _tell_doubts(job, senses)
     else:
         senses = read_meanings(source, job.crawl.class_names) + read_unwanted(source)
         known = senses_in(source)
@@ -88,6 +98,37 @@ def write_table(job: RunJob, folder: Path) -> dict[str, Any]:
         senses += [sense for sense in proposed if (sense.class_name, sense.wnid) not in known]
     write_meanings(folder / TABLE, senses)
     return {"source": digest if source == job.choices.meanings else _last_source(job)}
+
+
+def _tell_doubts(job: RunJob, meanings: list[Meaning]) -> None:
+    """Say which meanings are doubtful, and how to change them."""
+    senses_by_name = by_class(meanings)
+    doubts = {name: why for name, senses in senses_by_name.items() if (why := doubt(senses))}
+    if not doubts:
+        return
+    job.tell(f"meanings: {len(doubts)} of {len(senses_by_name)} classes are doubtful")
+    for name, why in list(doubts.items())[:MOST_DOUBTS]:
+        job.tell(f"  {name} ({why}) is taken as: {senses_by_name[name][0].description:.80}")
+    if len(doubts) > MOST_DOUBTS:
+        job.tell(f"  and {len(doubts) - MOST_DOUBTS} more; they are marked in the table")
+    job.tell(
+        f"  to change one: move its 'yes' in {job.folder.path / TABLE} or write a description "
+        "there, and start again; or write a table with vsgraph describe and give it by --meanings; "
+        "or start a new run with --ask"
+    )
+
+
+def ask_meanings(job: RunJob, ask: Callable[[list[Meaning]], list[Meaning]]) -> None:
+    """Let a person choose among the meanings found; the answers are the run's edited table."""
+    if _is_redone(job):
+        raise InputError("to be asked again, remove meanings.csv of the run instead of --redo-from")
+    if job.choices.label_embeddings is not None or meaning_source(job)[0] is not None:
+        job.tell("meanings: your own are used, so nothing is asked")
+        return
+    found = describe_crawl(job.crawl)
+    answered = ask(found)
+    if answered != found:
+        write_meanings(job.folder.path / TABLE, answered, overwrite=True)
 
 
 def meaning_source(job: RunJob) -> tuple[Path | None, str]:

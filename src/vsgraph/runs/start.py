@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,25 @@ from vsgraph.crawls import Crawl, read_crawl
 from vsgraph.crawls.inspection import text_coverage
 from vsgraph.encoders.sources.checkpoints import Checkpoint
 from vsgraph.errors import InputError
+from vsgraph.meanings.senses import Meaning
 from vsgraph.method.estimate import Estimate, check_room, estimate_run
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import PAGE, RunFolder, changes, key_of, recall_path, remember_path
 from vsgraph.runs.job import RunJob, Tell
 from vsgraph.runs.outputs import STAGE_RECORD
 from vsgraph.runs.run import Run
-from vsgraph.runs.stages import NAMES, STAGES, check_meanings, plan_keys, show_table
+from vsgraph.runs.stages import (
+    NAMES,
+    STAGES,
+    ask_meanings,
+    check_meanings,
+    plan_keys,
+    show_table,
+)
 from vsgraph.settings import Settings, by_full_name
 
 LAST = "decisions"  # the stage that completes the labels
+FIRST = ("crawl", "meanings")  # quick, and may need a person
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,6 +45,7 @@ class Request:
     forget: bool = False
     redo_from: str | None = None
     with_report: bool = True
+    ask: Callable[[list[Meaning]], list[Meaning]] | None = None
 
 
 def run(
@@ -75,6 +85,9 @@ def run(
         Repeat this stage and all later ones.
     with_report : bool
         Write the report (the default).
+    ask : callable, optional
+        Is given the senses of all classes, if they must be found, and returns them with those
+        chosen that are meant.
 
     Returns
     -------
@@ -151,6 +164,8 @@ def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool)
     folder.asked = asked
     job = RunJob(folder, crawl, settings, choices, progress, tell)
     check_meanings(job)
+    if request.ask is not None:
+        ask_meanings(job, request.ask)
     plan_keys(job)
     if not request.with_report:
         job.keys.pop("report", None)
@@ -244,7 +259,7 @@ def _again(job: RunJob, name: str) -> str:
 def _do(job: RunJob, todo: set[str]) -> None:
     """Do the stages that are not done, and make them the current result."""
     table = {stage.name: stage for stage in STAGES}
-    for name in _kept_stages(job):
+    for name in sorted(_kept_stages(job), key=lambda name: name not in FIRST):
         stage, target = table[name], job.outputs[name]
         if name in todo:
             job.tell(f"{name}{_again(job, name)} ...")
