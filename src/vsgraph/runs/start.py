@@ -8,14 +8,22 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from vsgraph.common.files import open_array, replaced_folder, write_whole
+from vsgraph.common.files import file_errors, open_array, replaced_folder, write_whole
 from vsgraph.crawls import Crawl, read_crawl
 from vsgraph.crawls.inspection import text_coverage
 from vsgraph.encoders.sources.checkpoints import Checkpoint
 from vsgraph.errors import InputError
 from vsgraph.method.estimate import Estimate, check_room, estimate_run
 from vsgraph.runs.choices import Choices
-from vsgraph.runs.folder import PAGE, RunFolder, changes, key_of, recall_path, remember_path
+from vsgraph.runs.folder import (
+    PAGE,
+    RunFolder,
+    changes,
+    key_of,
+    recall_path,
+    remember_path,
+    remember_paths,
+)
 from vsgraph.runs.job import RunJob, Tell
 from vsgraph.runs.outputs import STAGE_RECORD
 from vsgraph.runs.run import Run
@@ -38,6 +46,7 @@ class Request:
     with_report: bool = True
 
 
+@file_errors()
 def run(
     crawl: str | Path | None,
     out: str | Path,
@@ -96,11 +105,13 @@ def run(
         if estimate is not None and not anyway:
             check_room(estimate, folder.path)
         folder.save()
+        _show_report(folder)
         folder.sweep({job.outputs[name] for name in job.keys})
         _do(job, todo)
     return Run.open(folder.path)
 
 
+@file_errors()
 def preview(crawl: str | Path | None, out: str | Path, *, tell: Tell, **asked: Any) -> None:  # noqa: ANN401
     """Print what :func:`run` would do with the same parameters; nothing is encoded or written."""
     path = Path(out)
@@ -113,18 +124,19 @@ def preview(crawl: str | Path | None, out: str | Path, *, tell: Tell, **asked: A
         tell(f"{name}: {what}")
 
 
+@file_errors()
 def report_again(path: str | Path, *, progress: bool = False) -> Run:
     """Write the report of a finished run again, and make it the current one."""
-    run = Run.open(path)
-    folder = run.folder
-    with folder.locked():
+    with RunFolder.open(Path(path)).locked():
+        run = Run.open(path)
+        folder = run.folder
         key = key_of("report", dict(run.keys), time.time_ns())
         target, started = folder.stage_folder("report", key), time.monotonic()
         run.write_report(target, heading=run.record["asked"]["crawl"]["name"], progress=progress)
         _record(key, target, started, {})
         run.record["stages"]["report"] = _read_record(target)
         folder.save()
-        _lead_to_report(folder, target)
+        _show_report(folder)
     return Run.open(path)
 
 
@@ -135,11 +147,13 @@ def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool)
     settings = _settled(Settings, request.settings, former.get("settings", {}))
     choices = _settled(Choices, request.choices, former.get("choices", {}))
     reading = former.get("reading", {}) | _plain(request.reading or {})
+    chosen = choices.to_dict()
     asked = {
         "crawl": {"name": path.name, **remember_path(path, folder.path)},
         "reading": reading,
         "settings": dataclasses.asdict(settings),
-        "choices": choices.to_dict(),
+        "choices": chosen,
+        "paths": remember_paths([*reading.values(), *chosen.values()], folder.path),
         "again": former.get("again", {}) | _again_from(request.redo_from),
     }
     crawl = read_crawl(path, **reading)
@@ -275,19 +289,22 @@ def _read_record(folder: Path) -> dict[str, Any]:
 
 
 def _finish(job: RunJob, *, before_report: bool) -> None:
-    """Make the finished stages the current result, and link its report."""
+    """Make the finished stages the current result, and show its report."""
     names = [n for n in _kept_stages(job) if not (before_report and n == "report")]
     stages = {name: _read_record(job.outputs[name]) for name in names}
     former = job.folder.made or {"stages": {}, "asked": {}}
     asked = json.loads(json.dumps(job.folder.asked, default=str))
     if not former["stages"].items() >= stages.items() or former["asked"] != asked:
         job.folder.finish(stages, root=remember_path(job.crawl.root, job.folder.path))
-    if "report" in stages:
-        _lead_to_report(job.folder, job.outputs["report"])
+    _show_report(job.folder)
 
 
-def _lead_to_report(folder: RunFolder, report: Path) -> None:
-    """Write the page in the run's folder that leads to the report."""
+def _show_report(folder: RunFolder) -> None:
+    """Write the page in the run's folder that leads to the current report, if there is one."""
+    if "report" not in folder.stages:
+        (folder.path / PAGE).unlink(missing_ok=True)
+        return
+    report = folder.stage_folder("report", folder.stages["report"]["key"])
     target = f"stages/{report.name}/index.html"
     write_whole(
         folder.path / PAGE,

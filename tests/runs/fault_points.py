@@ -1,0 +1,407 @@
+"""Commands that are killed, or fail, at each of their writes: ``make faults`` tests all of them.
+
+After each fault, reading must give the old result or the new one, or say that there is none. Then
+the command is run again and must leave what it leaves undisturbed, byte by byte.
+"""
+
+import argparse
+import collections
+import contextlib
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from faults import KINDS, Fault, call
+
+from vsgraph.cli import main as command_line
+from vsgraph.common.files import mend_leftovers
+from vsgraph.demo.made_up import make_crawl, write_crawl
+from vsgraph.encoders.protocol import Encoded
+from vsgraph.errors import InputError, VSGraphError
+from vsgraph.exports import FORMATS
+from vsgraph.pictures.decode import Preparation
+from vsgraph.runs import Run
+
+SETTINGS = ("n_neighbors=3", "anchors_per_class=2")
+FILES = {"csv": ".csv", "parquet": ".parquet", "coco": ".json"}
+TIMES = ("finished", "seconds", "images_per_second")
+NOTHING = "nothing"
+
+
+class Tiny:
+    """An encoder of pictures that is ready at once."""
+
+    name, n_dims, n_classes, fingerprint = "tiny", 48, 0, "tiny"
+    preparation = Preparation(4, 4)
+
+    def encode(self, pixels):
+        return Encoded(pixels.reshape(len(pixels), -1).astype(np.float32) - 127)
+
+
+@dataclasses.dataclass
+class Scenario:
+    """A command, what is there before it, and how its result is read."""
+
+    name: str
+    out: Path  # the folder in which writes fail
+    arguments: list[str]
+    read: Callable[[Path], object]  # the result as others read it, or NOTHING
+    whole: Callable[[Path], object]  # everything that is left
+    before: list[list[str]] = dataclasses.field(default_factory=list)
+    change: Callable[[], None] = lambda: None  # between these commands and the one that fails
+    partly: Callable[[object], list[object]] = lambda _: []  # results on the way to the new one
+
+    def prepare(self, store: Path) -> None:
+        """Do what comes before, and note the undisturbed result."""
+        self.saved = store / self.name
+        self.out.mkdir(parents=True, exist_ok=True)
+        for arguments in self.before:
+            run_command(arguments)
+        self.change()
+        shutil.copytree(self.out, self.saved, symlinks=True)
+        self.old = self.read(self.out)
+        done = call(self.command, self.out)
+        assert done.code == 0, done.told
+        self.n_writes = done.n_writes
+        self.new, self.undisturbed = self.read(self.out), self.whole(self.out)
+        self.restore()
+        assert call(self.command, self.out).code == 0
+        assert self.whole(self.out) == self.undisturbed, "two undisturbed runs differ"
+
+    def restore(self) -> None:
+        """Go back to what was there before."""
+        shutil.rmtree(self.out)
+        shutil.copytree(self.saved, self.out, symlinks=True)
+
+    def command(self) -> None:
+        """Run the command as a user does."""
+        command_line(self.arguments, prog_name="vsgraph")
+
+    def test(self, fault: Fault) -> str:
+        """Return what a fault left: old, new, partly or nothing; raise an error if it is bad."""
+        self.restore()
+        ended = call(self.command, self.out, fault)
+        refuse_bad_end(ended, fault)
+        found = self.read(self.out)
+        allowed = {"old": [self.old], "new": [self.new], "partly": self.partly(self.new)}
+        named = [name for name, values in allowed.items() if found in values]
+        assert named, f"neither the old nor the new result: {found}"
+        if ended.code == 0:
+            assert named[0] == "new" or self.old == self.new, "says it is done"
+        again = call(self.command, self.out)
+        assert again.code == 0, f"cannot run again: {again.told}"
+        assert self.whole(self.out) == self.undisturbed, different(
+            self.whole(self.out), self.undisturbed
+        )
+        return NOTHING if found == NOTHING else named[0]
+
+
+def refuse_bad_end(ended, fault) -> None:
+    """Refuse tracebacks, hanging, and errors of more than one line."""
+    assert "Traceback" not in ended.told, ended.told
+    if fault.kind == "kill":
+        assert ended.code in {0, -9}, ended
+        return
+    assert ended.code in {0, 1, 3}, ended
+    if ended.code:
+        errors = re.findall("^Error: .*", ended.told, re.MULTILINE)
+        assert len(errors) == 1, ended.told
+        assert ended.told.rstrip().endswith(errors[0]), ended.told
+
+
+def run_command(arguments) -> None:
+    """Run a command without a fault."""
+    done = call(lambda: command_line(arguments, prog_name="vsgraph"), Path("/nowhere"))
+    assert done.code == 0, done.told
+
+
+def different(one, other) -> str:
+    """Return the files in which two results differ."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return f"{one} is not {other}"
+    return str(sorted(name for name in {*one, *other} if one.get(name) != other.get(name)))
+
+
+# what is compared
+
+
+def digest(*parts) -> str:
+    """Return a digest of arrays, bytes and other values."""
+    total = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            part = np.ascontiguousarray(part).tobytes()
+        total.update(part if isinstance(part, bytes) else repr(part).encode())
+    return total.hexdigest()[:16]
+
+
+def without_times(value):
+    """Return a JSON value without what is different each time."""
+    if isinstance(value, dict):
+        return {k: without_times(v) for k, v in value.items() if k not in TIMES}
+    return [without_times(v) for v in value] if isinstance(value, list) else value
+
+
+def content(path: Path) -> str:
+    """Return a digest of a file, without times."""
+    if path.is_symlink():
+        return digest(str(path.readlink()))
+    if path.suffix in {".json", ".jsonl"}:
+        lines = path.read_text().splitlines()
+        values = map(json.loads, lines) if path.suffix == ".jsonl" else [json.loads("".join(lines))]
+        return digest(json.dumps([without_times(value) for value in values]))
+    return digest(path.read_bytes())
+
+
+def tree(folder: Path, *, but=()) -> dict[str, str]:
+    """Return a digest of every file below a folder."""
+    files = [p for p in sorted(folder.rglob("*")) if p.is_symlink() or p.is_file()]
+    return {str(p.relative_to(folder)): content(p) for p in files if p.name not in but}
+
+
+def read_run(out: Path):
+    """Return digests of a run's labels and of its report."""
+    top = out / "report.html"
+    if top.exists():
+        target = re.search('href="([^"]*)"', top.read_text())[1]
+        assert (out / target).exists(), "report.html leads nowhere"
+    try:
+        run = Run.open(out)
+    except InputError as error:
+        assert "stage" in str(error) or "is not a run" in str(error), error
+        return NOTHING
+    found, crawl = run.correction, run.crawl
+    labels = digest(
+        crawl.table["image"].to_pylist(), found.final_labels, found.decisions, found.rules,
+        found.confidence, np.asarray(found.final_probs), found.adjacency.data, found.settings,
+        run.meanings, np.asarray(run.features), run.counts,
+    )  # fmt: skip
+    report = digest(tree(run.page.parent)) if "report" in run.keys else None
+    return labels, report
+
+
+def whole_run(out: Path) -> dict[str, str]:
+    """Return digests of all files that the current result consists of; refuse leftovers."""
+    run = Run.open(out)
+    stages = {run.outputs[name].name for name in run.keys}
+    files = tree(out, but=[".lock"])
+    unknown = [n for n in files if "/." in f"/{n}" or ".parts" in n]
+    assert not unknown, f"left behind: {unknown}"
+    return {
+        name: value
+        for name, value in files.items()
+        if not name.startswith("stages/") or name.split("/")[1] in stages
+    }
+
+
+def read_export(out: Path):
+    """Return a digest of an export; what was being replaced is put back by the next start."""
+    shown = [path for path in out.iterdir() if not path.name.startswith(".")]
+    if not shown:
+        mend_leftovers(out)
+        shown = [path for path in out.iterdir() if not path.name.startswith(".")]
+    return digest(whole_export(out, hidden=False)) if shown else NOTHING
+
+
+def whole_export(out: Path, *, hidden=True) -> dict[str, str]:
+    """Return digests of all files of an export; refuse leftovers."""
+    files = tree(out)
+    if hidden:
+        assert not [name for name in files if name.startswith(".")], "left behind"
+    return {name: value for name, value in files.items() if not name.startswith(".")}
+
+
+def read_model(out: Path):
+    """Return a digest of a trained model."""
+    from vsgraph.encoders.sources.checkpoints import WEIGHTS, Checkpoint, is_checkpoint, load_weights
+
+    if not is_checkpoint(out / "model"):
+        return NOTHING
+    checkpoint = Checkpoint.load(out / "model")
+    weights = load_weights(out / "model" / WEIGHTS)
+    return digest(checkpoint, *(weights[name].numpy() for name in sorted(weights)))
+
+
+def whole_training(out: Path) -> dict[str, str]:
+    """Return digests of all files of a training, but for its curves and speeds."""
+    return tree(out, but=[".lock", "curves.svg", "last.safetensors"])
+
+
+# the scenarios
+
+
+def correct_scenarios(world: Path) -> list[Scenario]:
+    """Return a first run, one with other settings, one on a changed crawl, and a report."""
+    changing = world / "changing"
+    shutil.copytree(world / "crawl", changing)
+
+    def arguments(crawl, out, *more):
+        settings = [word for one in SETTINGS for word in ("--set", one)]
+        return ["correct", str(crawl / "plain.jsonl"), "-o", str(out), *settings, "--text-encoder",
+                "lsa", "--meanings", str(crawl / "meanings.csv"), "-q", *more]  # fmt: skip
+
+    def make(name, crawl, *more, is_new=False, **options):
+        out = world / name
+        before = [] if is_new else [arguments(crawl, out)]
+        return Scenario(
+            name, out, options.pop("arguments", arguments(crawl, out, *more)), read_run, whole_run,
+            before=options.pop("before", before), partly=lambda new: [(new[0], None)], **options,
+        )  # fmt: skip
+
+    crawl = world / "crawl"
+    command_line(arguments(crawl, world / "warm"), standalone_mode=False)  # imports everything
+    return [
+        make("correct from nothing", crawl, is_new=True),
+        make("correct with other settings", crawl, "--set", "anchors_per_class=1"),
+        make("correct with third settings", crawl, "--set", "n_neighbors=4",
+             before=[arguments(crawl, world / "correct with third settings"),
+                     arguments(crawl, world / "correct with third settings", "--set", "k=2")]),
+        make("correct a changed crawl", changing, change=lambda: change_crawl(changing)),
+    ]  # fmt: skip
+
+
+def write_small_crawl(folder: Path) -> None:
+    """Write a crawl of twelve pictures in two classes."""
+    made = make_crawl(per_class=6)
+    rows = np.flatnonzero(np.isin(made.web_labels, [2, 3]))
+    few = made._replace(
+        pictures=made.pictures[rows], titles=[made.titles[row] for row in rows],
+        web_labels=made.web_labels[rows], truth=made.truth[rows],
+    )  # fmt: skip
+    write_crawl(few, folder).rename(folder / "plain.jsonl")
+    table = folder / "meanings.csv"
+    lines = table.read_text().splitlines(keepends=True)
+    table.write_text("".join([lines[0], *(line for line in lines if "bat," in line)]))
+
+
+def change_crawl(crawl: Path) -> None:
+    """Reverse the rows of each class, and change a picture."""
+    path = crawl / "plain.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    by_class = collections.defaultdict(list)
+    for row in rows:
+        by_class[row["query"]].append(row)
+    lines = [json.dumps(by_class[row["query"]].pop()) for row in rows]
+    path.write_text("\n".join(lines) + "\n")
+    shutil.copyfile(crawl / rows[0]["file_name"], crawl / rows[1]["file_name"])
+
+
+def export_scenarios(world: Path) -> list[Scenario]:
+    """Return exports in each format, new ones and ones that replace another."""
+    runs = {}
+    for number, setting in enumerate(("anchors_per_class=2", "anchors_per_class=1")):
+        runs[number] = world / f"run {number}"
+        run_command(["correct", str(world / "crawl" / "plain.jsonl"), "-o", str(runs[number]),
+                     "--set", "n_neighbors=3", "--set", setting, "--text-encoder", "lsa", "-q",
+                     "--meanings", str(world / "crawl" / "meanings.csv"), "--no-report"])  # fmt: skip
+    scenarios = []
+    for to in FORMATS:
+        for name, is_new in ((f"export {to}", True), (f"export {to} --overwrite", False)):
+            out = world / name
+            where = ["--to", to, "-o", str(out / f"made{FILES.get(to, '')}")]
+            first = ["export", str(runs[0]), *where]
+            if is_new:  # imports everything
+                elsewhere = str(world / "warm" / to)
+                with contextlib.redirect_stdout(io.StringIO()):
+                    command_line([*first[:-1], elsewhere], standalone_mode=False)
+            second = ["export", str(runs[1]), *where, "--overwrite"]
+            scenarios.append(Scenario(
+                name, out, first if is_new else second, read_export, whole_export,
+                before=[] if is_new else [first],
+            ))  # fmt: skip
+            if is_new:  # its second start must not be refused
+                scenarios[-1].arguments = [*first, "--overwrite"]
+    return scenarios
+
+
+def train_scenarios(world: Path) -> list[Scenario]:
+    """Return a training, and one that replaces another."""
+    sys.path.append(str(Path(__file__).parent.parent / "training"))
+    import torch
+    from training_data import tiny_network, write_photos
+
+    torch.set_num_threads(1)
+    write_photos(world / "photos", per_class=4)
+    network = tiny_network(world / "network")
+
+    def arguments(out, *more):
+        return ["train", str(world / "photos"), "-o", str(out / "model"), "--network", network,
+                "--set", "batch_size=6", "--epochs", "2", "-q", *more]  # fmt: skip
+
+    def make(name, *more, **options):
+        return Scenario(
+            name, world / name, arguments(world / name, *more), read_model, whole_training,
+            **options,
+        )  # fmt: skip
+
+    other = ["--set", "learning_rate=0.5", "--overwrite"]
+    return [
+        make("train"),
+        make("train --overwrite", *other, before=[arguments(world / "train --overwrite")]),
+    ]
+
+
+MAKERS = {"correct": correct_scenarios, "export": export_scenarios, "train": train_scenarios}
+
+
+def main() -> int:
+    """Test all points, or a sample of them; return how many failed."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("groups", nargs="*", default=list(MAKERS), metavar="|".join(MAKERS))
+    options.add_argument("--sample", type=int, help="points per scenario, evenly spread")
+    options.add_argument("--only", default="", help="a part of the scenarios' names")
+    given = options.parse_args()
+    import vsgraph.runs.job
+
+    vsgraph.runs.job.open_image_encoder = lambda *_: Tiny()
+    counts, n_bad, started = collections.Counter(), 0, time.monotonic()
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        world, store = Path(folder) / "world", Path(folder) / "store"
+        write_small_crawl(world / "crawl")
+        for group in given.groups:
+            for scenario in MAKERS[group](world):
+                if given.only in scenario.name:
+                    scenario.prepare(store)
+                    found, bad = test_scenario(scenario, given.sample)
+                    counts += found
+                    n_bad += bad
+    total = ", ".join(f"{count} {name}" for name, count in counts.items())
+    seconds = time.monotonic() - started
+    print(f"{counts.total() + n_bad} faults: {total}; {n_bad} wrong; {seconds:.0f} s")
+    return min(n_bad, 1)
+
+
+def test_scenario(scenario, sample) -> tuple[collections.Counter, int]:
+    """Test the points of a scenario; print and return what was found."""
+    points = [Fault(kind, at) for at in range(scenario.n_writes) for kind in KINDS]
+    if sample is not None and sample < len(points):
+        places = np.linspace(0, len(points) - 1, sample).round().astype(int)
+        points = [points[place] for place in places]
+    found, bad = collections.Counter(), []
+    for fault in points:
+        try:
+            found[scenario.test(fault)] += 1
+        except (AssertionError, VSGraphError, OSError) as error:
+            bad.append((fault, error))
+    total = ", ".join(f"{count} {name}" for name, count in sorted(found.items()))
+    print(f"{scenario.name}: {scenario.n_writes} writes, {len(points)} faults: {total}", flush=True)
+    for fault, error in bad[:10]:
+        print(f"  WRONG after {fault.kind} at {fault.at}: {error}", flush=True)
+    if bad:
+        print(f"  {len(bad)} wrong in all", flush=True)
+    return found, len(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
