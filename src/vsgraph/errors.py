@@ -19,12 +19,16 @@ from typing import Self
 
 FULL = "make room and start again"
 DENIED = "allow writing there, or choose another folder"
+TAKEN = "choose another name"
 ADVICE = {
     errno.ENOSPC: FULL,
     errno.EDQUOT: FULL,
     errno.EROFS: DENIED,
     errno.EACCES: DENIED,
     errno.EPERM: DENIED,
+    errno.ENOTDIR: TAKEN,
+    errno.EEXIST: TAKEN,
+    errno.ENOTEMPTY: TAKEN,
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.ENOENT: "was it moved or removed meanwhile?",
 }

@@ -60,14 +60,14 @@ class Injector:
                 return
             self.meet(path)
         elif event in {"os.remove", "os.rmdir"} and arguments[1] != -1:  # relative to a folder
-            self.meet(os.path.join(os.readlink(f"/proc/self/fd/{arguments[1]}"), arguments[0]))
+            self.meet(Path(f"/proc/self/fd/{arguments[1]}").readlink() / os.fsdecode(arguments[0]))
         elif event in PATHS:
             self.meet(*arguments[: PATHS[event]], is_named=event != WRITE)
 
     def meet(self, *paths, is_named=True):
         """Count an operation below the root, and let it fail if it is its turn."""
         names = [os.fsdecode(p) for p in paths if isinstance(p, str | bytes | os.PathLike)]
-        if not any(os.path.abspath(name).startswith(self.root) for name in names):
+        if not any(str(Path(name).absolute()).startswith(self.root) for name in names):
             return
         with self.lock:
             here, self.count = self.count, self.count + 1
@@ -127,8 +127,8 @@ def report_writes():
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    Path.write_text = lambda self, data, encoding="utf-8", errors=None, newline=None: (
-        _write_halves(self, data, "w", encoding=encoding, errors=errors, newline=newline)
+    Path.write_text = lambda self, data, encoding="utf-8", errors=None, newline=None: _write_halves(
+        self, data, "w", encoding=encoding, errors=errors, newline=newline
     )
     Path.write_bytes = lambda self, data: _write_halves(self, data, "wb")
     pq.ParquetWriter.write_table = _reported(pq.ParquetWriter.write_table, lambda w: w.where)

@@ -30,6 +30,7 @@ from vsgraph.runs.run import Run
 from vsgraph.runs.stages import NAMES, STAGES, plan_keys, show_table
 from vsgraph.settings import Settings, by_full_name
 
+READING_PATHS = ("images", "classes", "queries")
 LAST = "decisions"  # the stage that completes the labels
 
 
@@ -156,7 +157,7 @@ def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool)
         "paths": remember_paths([*reading.values(), *chosen.values()], folder.path),
         "again": former.get("again", {}) | _again_from(request.redo_from),
     }
-    crawl = read_crawl(path, **reading)
+    crawl = read_crawl(path, **_with_paths(reading))
     _refuse_early(crawl, choices)
     differ = changes(folder.asked, asked)
     if differ:
@@ -206,6 +207,14 @@ def _plain(reading: Mapping[str, Any]) -> dict[str, Any]:
         name: str(value.resolve()) if isinstance(value, Path) else value
         for name, value in reading.items()
         if value is not None
+    }
+
+
+def _with_paths(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return recorded reading options with their paths as paths."""
+    return {
+        name: Path(value) if name in READING_PATHS and isinstance(value, str) else value
+        for name, value in reading.items()
     }
 
 
