@@ -7,7 +7,7 @@ DEV    := $(VENV)/.dev
 DATA   ?= $(or $(VSGRAPH_COCO_WEB),../shared/data/coco-web)
 
 .DEFAULT_GOAL := help
-.PHONY: help install browser demo quick test check fix bench results
+.PHONY: help install browser demo quick test faults check fix bench results
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -27,6 +27,9 @@ quick: check ## Checks and fast tests, in two minutes
 
 test: check browser ## Every check and the whole test suite, with coverage
 	$(BIN)/pytest -n 2 --dist loadfile
+
+faults: $(DEV) ## Kill commands, and let them fail, at each of their writes (half an hour)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/runs/fault_points.py
 
 check: $(DEV) ## Style, types, layers and spelling, without the tests
 	$(BIN)/ruff check

@@ -17,7 +17,7 @@ from small_crawl import Tiny, change_crawl, write_small_crawl
 import vsgraph
 from made_pictures import put
 from vsgraph.cli import main
-from vsgraph.common.files import mend_leftovers, replaced_folder, whole_file
+from vsgraph.common.files import mend_leftovers, new_array, replaced_folder, whole_file
 from vsgraph.crawls import read_crawl
 from vsgraph.encoders.protocol import Encoded
 from vsgraph.encoders.sources.architectures import Architecture
@@ -58,6 +58,11 @@ class Interrupted(Exception):
 
 
 def interrupt(*_, **__):
+    raise Interrupted
+
+
+def half_removed(folder):
+    next(folder.rglob("*.npy")).unlink()
     raise Interrupted
 
 
@@ -130,7 +135,7 @@ def test_a_sweep_that_was_interrupted_leaves_no_half_of_a_stage(table, tmp_path,
     first = correct(table, out).correction
     run(None, out, settings={"k": 2}, with_report=False)
     with monkeypatch.context() as patch:
-        patch.setattr("vsgraph.common.files.shutil.rmtree", interrupt)
+        patch.setattr("vsgraph.common.files.shutil.rmtree", half_removed)
         with pytest.raises(Interrupted):
             run(None, out, settings={"k": 4}, with_report=False)
     again = run(None, out, settings=FEW, with_report=False).correction
@@ -257,6 +262,16 @@ def test_the_library_raises_errors_of_its_own(table, tmp_path):
     assert command("export", made.path, "--to", "csv", "-o", tmp_path / ("x" * 5000))[0] == 3
     with pytest.raises(OSError, match="file: File exists; choose another name"):
         made.correction.save(tmp_path / "file" / "correction")
+
+
+def test_room_for_a_mapped_array_is_taken_at_once(tmp_path, monkeypatch):
+    def fill_up(*_):
+        raise OSError(28, "No space left on device")
+
+    assert new_array(tmp_path / "a.npy", np.float32, (3, 2)).shape == (3, 2)
+    monkeypatch.setattr("vsgraph.common.files.os.posix_fallocate", fill_up)
+    with pytest.raises(OSError, match="No space left"):
+        new_array(tmp_path / "b.npy", np.float32, (3, 2))
 
 
 def test_numbers_that_do_not_fit_on_the_disk_are_told_as_such():

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
@@ -27,6 +28,7 @@ RECORD = "record.json"
 LEFTOVER = ".vsgraph-"  # what unfinished files and folders are called
 OWN = re.compile(rf"{re.escape(LEFTOVER)}(?P<name>.+)-[a-z0-9_]{{8}}", re.DOTALL)
 NEW, OLD = "new", "old"  # within an unfinished folder
+UNFINISHED = re.compile(rf"{re.escape(LEFTOVER)}(?P<name>[^/]+)-[a-z0-9_]{{8}}(/{NEW})?")
 FORMAT = "vsgraph-2"
 EXPORT = "vsgraph-export-1"
 REPORT = "vsgraph-report-1"
@@ -150,8 +152,9 @@ def file_errors(path: Path | None = None) -> Iterator[None]:
     except FileError:
         raise
     except OSError as error:
-        is_ours = error.filename is None or LEFTOVER in str(error.filename)
-        raise FileError.of(error, path if is_ours else None) from error
+        name = error.filename2 or error.filename or path
+        final = None if name is None else UNFINISHED.sub(r"\g<name>", str(name))
+        raise FileError.of(error, final) from error
 
 
 def lock(path: Path) -> IO[str]:
@@ -193,6 +196,15 @@ def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays as ``.npy`` files."""
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+
+def new_array(path: Path, dtype: Any, shape: tuple[int, ...]) -> "np.memmap[Any, Any]":  # noqa: ANN401
+    """Map a new ``.npy`` file; its room is taken at once, since later a full disk is fatal."""
+    array = open_memmap(path, "w+", dtype, shape)
+    if hasattr(os, "posix_fallocate"):
+        with path.open("rb+") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return array
 
 
 def load_csr(folder: Path, name: str, shape: tuple[int, int]) -> csr_array:

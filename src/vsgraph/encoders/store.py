@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from vsgraph.common.checks import check_one_of
@@ -27,6 +26,7 @@ from vsgraph.common.files import (
     file_errors,
     lock,
     mend_leftovers,
+    new_array,
     refuse_file,
     remove_folder,
 )
@@ -203,7 +203,7 @@ class VectorStore:
         n_rows = plan[-1][1] if plan else 0
         shapes = {name: (self.dtype, width) for name, width in self.widths.items()}
         arrays = {
-            name: open_memmap(folder / f"{name}.npy", "w+", dtype, (n_rows, width))
+            name: new_array(folder / f"{name}.npy", dtype, (n_rows, width))
             for name, (dtype, width) in (shapes | {"keys": (np.uint8, KEY)}).items()
         }
         problems: list[Problem] = []

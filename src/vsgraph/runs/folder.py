@@ -112,6 +112,20 @@ class RunFolder:
         }
         self.save()
 
+    def show_report(self) -> None:
+        """Write the page that leads to the current report, if there is one."""
+        if "report" not in self.stages:
+            (self.path / PAGE).unlink(missing_ok=True)
+            return
+        report = self.stage_folder("report", self.stages["report"]["key"])
+        target = f"{STAGES}/{report.name}/index.html"
+        write_whole(
+            self.path / PAGE,
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>Report</title>'
+            f'<meta http-equiv="refresh" content="0; url={target}">'
+            f'<a href="{target}">The report of this run</a></html>\n',
+        )
+
     def sweep(self, keep: set[Path]) -> None:
         """Remove stages that are neither part of the current result nor in `keep`."""
         keep = keep | {self.stage_folder(name, stage["key"]) for name, stage in self.stages.items()}

@@ -8,7 +8,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from vsgraph.common.files import file_errors, open_array, replaced_folder, write_whole
+from vsgraph.common.files import (
+    file_errors,
+    mend_leftovers,
+    open_array,
+    replaced_folder,
+    write_whole,
+)
 from vsgraph.crawls import Crawl, read_crawl
 from vsgraph.crawls.inspection import text_coverage
 from vsgraph.encoders.sources.checkpoints import Checkpoint
@@ -16,7 +22,6 @@ from vsgraph.errors import InputError
 from vsgraph.method.estimate import Estimate, check_room, estimate_run
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import (
-    PAGE,
     RunFolder,
     changes,
     key_of,
@@ -106,7 +111,7 @@ def run(
         if estimate is not None and not anyway:
             check_room(estimate, folder.path)
         folder.save()
-        _show_report(folder)
+        folder.show_report()
         folder.sweep({job.outputs[name] for name in job.keys})
         _do(job, todo)
     return Run.open(folder.path)
@@ -137,7 +142,7 @@ def report_again(path: str | Path, *, progress: bool = False) -> Run:
         _record(key, target, started, {})
         run.record["stages"]["report"] = _read_record(target)
         folder.save()
-        _show_report(folder)
+        folder.show_report()
     return Run.open(path)
 
 
@@ -289,6 +294,7 @@ def _record(key: str, folder: Path, started: float, facts: Mapping[str, Any]) ->
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         **facts,
     }
+    mend_leftovers(folder)
     write_whole(folder / STAGE_RECORD, json.dumps(record, indent=1) + "\n")
 
 
@@ -305,22 +311,7 @@ def _finish(job: RunJob, *, before_report: bool) -> None:
     asked = json.loads(json.dumps(job.folder.asked, default=str))
     if not former["stages"].items() >= stages.items() or former["asked"] != asked:
         job.folder.finish(stages, root=remember_path(job.crawl.root, job.folder.path))
-    _show_report(job.folder)
-
-
-def _show_report(folder: RunFolder) -> None:
-    """Write the page in the run's folder that leads to the current report, if there is one."""
-    if "report" not in folder.stages:
-        (folder.path / PAGE).unlink(missing_ok=True)
-        return
-    report = folder.stage_folder("report", folder.stages["report"]["key"])
-    target = f"stages/{report.name}/index.html"
-    write_whole(
-        folder.path / PAGE,
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Report</title>'
-        f'<meta http-equiv="refresh" content="0; url={target}">'
-        f'<a href="{target}">The report of this run</a></html>\n',
-    )
+    job.folder.show_report()
 
 
 def _refuse_early(crawl: Crawl, choices: Choices) -> None:
