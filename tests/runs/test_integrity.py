@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import os
 import shutil
 import threading
 import time
@@ -199,6 +200,17 @@ def test_an_export_that_cannot_be_renamed_leaves_the_old_one(table, tmp_path, mo
         made.export(out, to="imglist", overwrite=True)
     assert (out / "imglist.txt").read_bytes() == before
     assert not list(tmp_path.glob(".vsgraph-*"))
+
+
+def test_links_and_pipes_that_are_called_like_leftovers_are_left_alone(tmp_path):
+    mine = put(tmp_path / "mine" / "a.txt", "mine")
+    link, pipe = tmp_path / ".vsgraph-link-a1b2c3d4", tmp_path / ".vsgraph-pipe-a1b2c3d4"
+    link.symlink_to(mine.parent)
+    os.mkfifo(pipe)
+    mend_leftovers(tmp_path)
+    assert mine.exists()
+    assert link.is_symlink()
+    assert pipe.exists()
 
 
 def test_what_a_living_process_writes_is_not_removed(tmp_path):

@@ -108,8 +108,11 @@ def remove_folder(folder: Path) -> None:
 def mend_leftovers(folder: Path) -> None:
     """Remove unfinished files and folders of killed processes; put back what was being replaced."""
     for path in folder.glob(f"{LEFTOVER}*"):
+        is_plain = (path.is_file() or path.is_dir()) and not path.is_symlink()
+        if not OWN.fullmatch(path.name) or not is_plain:
+            continue
         with contextlib.suppress(OSError), _held(path) as is_held:
-            if OWN.fullmatch(path.name) and is_held:
+            if is_held:
                 _mend(path)
 
 
