@@ -12,7 +12,9 @@ TOP = """\
 Generated from the commands' help by `python docs/cli.py`; a test compares the two.
 
 Exit codes: 0 success; 1 an error, printed in one line (wrong input, a missing extra, too little
-room); 2 wrong options; 130 stopped by Ctrl-C. Anything else is a bug and prints a traceback.
+room); 2 wrong options; 3 a file that cannot be read or written (a full disk, a folder that is
+read-only), also in one line: which file, why, and what to do; 130 stopped by Ctrl-C. Anything else
+is a bug and prints a traceback.
 Results go to the standard output; warnings, progress bars and errors go to the standard error.
 Progress bars are shown only on a terminal. `inspect`, `evaluate` and `compare` take `--json`.
 

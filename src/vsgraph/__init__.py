@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from vsgraph.crawls.crawl import Crawl
     from vsgraph.crawls.formats import read_crawl
     from vsgraph.errors import (
+        FileError,
         InputError,
         MissingExtraError,
         TrainingError,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "crawls.crawl": "Crawl",
     "crawls.formats": "read_crawl",
-    "errors": "InputError MissingExtraError TrainingError VSGraphError VSGraphWarning",
+    "errors": "FileError InputError MissingExtraError TrainingError VSGraphError VSGraphWarning",
     "exports": "export",
     "judge.comparison": "Comparison compare",
     "judge.evaluation": "Evaluation evaluate",
@@ -82,6 +83,7 @@ __all__ = [
     "Evaluation",
     "Evidence",
     "Explanation",
+    "FileError",
     "InputError",
     "Link",
     "MissingExtraError",

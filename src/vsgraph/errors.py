@@ -4,6 +4,7 @@
 
     VSGraphError
     ├── InputError         (also a ValueError)   an argument or a file breaks a rule
+    ├── FileError          (also an OSError)     the system refuses to read or write a file
     ├── TrainingError                            a training cannot continue
     └── MissingExtraError  (also an ImportError) an optional dependency is not installed
 
@@ -11,7 +12,26 @@
 """
 
 import difflib
+import errno
+import os
 from collections.abc import Iterable
+from typing import Self
+
+FULL = "make room and start again"
+DENIED = "allow writing there, or choose another folder"
+TAKEN = "choose another name"
+ADVICE = {
+    errno.ENOSPC: FULL,
+    errno.EDQUOT: FULL,
+    errno.EROFS: DENIED,
+    errno.EACCES: DENIED,
+    errno.EPERM: DENIED,
+    errno.ENOTDIR: TAKEN,
+    errno.EEXIST: TAKEN,
+    errno.ENOTEMPTY: TAKEN,
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOENT: "was it moved or removed meanwhile?",
+}
 
 
 class VSGraphError(Exception):
@@ -32,6 +52,28 @@ class InputError(VSGraphError, ValueError):
     ...     print(error)
     n_neighbors must be at least 1 and finite, got 0
     """
+
+
+class FileError(VSGraphError, OSError):
+    """The system refuses to read or write a file; the message says which, why, and what to do.
+
+    >>> print(FileError.of(OSError(errno.ENOSPC, "No space left on device", "run/run.json")))
+    run/run.json: No space left on device; make room and start again
+    """
+
+    @classmethod
+    def of(cls, error: OSError, path: object = None) -> Self:
+        """Return an error of the system as one of vsgraph; `path` if it names no file."""
+        code = error.errno
+        if code is None and "requested and" in str(error):  # numpy's words for a full disk
+            code = errno.ENOSPC
+        reason = os.strerror(code) if code else str(error)
+        where = error.filename if path is None else path
+        where = where.decode(errors="replace") if isinstance(where, bytes) else where
+        advice = ADVICE.get(code or 0, "check the disk and start again")
+        made = cls(f"{'' if where is None else f'{where}: '}{reason}; {advice}")
+        made.errno = error.errno
+        return made
 
 
 class TrainingError(VSGraphError):

@@ -22,7 +22,7 @@ from PIL import Image
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.encoders import Embedding, Encoded, Preparation, embed_images, embed_texts
 from vsgraph.encoders.vectors import Batch, load_batch
-from vsgraph.errors import InputError
+from vsgraph.errors import FileError, InputError
 
 N = 200
 
@@ -389,7 +389,7 @@ def test_a_disk_that_fills_up_is_said_and_keeps_what_is_there(crawl, tmp_path, m
 
     with monkeypatch.context() as patch:
         patch.setattr(np, "savez", fill_up)
-        with pytest.raises(InputError, match="is full; what was encoded is kept"):
+        with pytest.raises(FileError, match="No space left on device; make room and start again"):
             embed_images(crawl, Own(), tmp_path / "out")
     assert len(batch_files(tmp_path)) == 3
     made = embed_images(crawl, Own(), tmp_path / "out")

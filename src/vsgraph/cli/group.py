@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from vsgraph.common.version import __version__
-from vsgraph.errors import VSGraphError, VSGraphWarning
+from vsgraph.errors import FileError, VSGraphError, VSGraphWarning
 
 COMMANDS = {  # in the order of work: name, module of vsgraph.cli, help
     "Look at a crawl": (
@@ -67,11 +67,27 @@ class Commands(click.Group):
                 warnings.simplefilter("always", VSGraphWarning)
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
-        except VSGraphError as error:
-            raise click.ClickException(str(error)) from error
+        except BrokenPipeError:
+            raise  # click ends quietly
+        except (VSGraphError, OSError) as error:
+            raise _one_line(error) from error
         except KeyboardInterrupt:
             click.echo("stopped; finished work is saved, start again to resume", err=True)
             ctx.exit(130)
+
+
+class _FileProblem(click.ClickException):
+    """A file that cannot be read or written."""
+
+    exit_code = 3
+
+
+def _one_line(error: VSGraphError | OSError) -> click.ClickException:
+    """Return an error as one line, with its exit code."""
+    if isinstance(error, OSError) and not isinstance(error, VSGraphError):
+        error = FileError.of(error)
+    kind = _FileProblem if isinstance(error, FileError) else click.ClickException
+    return kind(str(error))
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -1,8 +1,10 @@
 """Files and folders that appear complete or not at all."""
 
+import contextlib
 import dataclasses
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -11,13 +13,22 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from vsgraph.errors import InputError
+from vsgraph.errors import FileError, InputError
+
+try:
+    import fcntl
+except ImportError:  # not on every system
+    fcntl = None  # type: ignore[assignment]
 
 RECORD = "record.json"
 LEFTOVER = ".vsgraph-"  # what unfinished files and folders are called
+OWN = re.compile(rf"{re.escape(LEFTOVER)}(?P<name>.+)-[a-z0-9_]{{8}}", re.DOTALL)
+NEW, OLD = "new", "old"  # within an unfinished folder
+UNFINISHED = re.compile(rf"{re.escape(LEFTOVER)}(?P<name>[^/]+)-[a-z0-9_]{{8}}(/{NEW})?")
 FORMAT = "vsgraph-2"
 EXPORT = "vsgraph-export-1"
 REPORT = "vsgraph-report-1"
@@ -65,41 +76,97 @@ def new_folder(
 
 @contextmanager
 def replaced_folder(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder that replaces any folder of that name when the block ends."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    """Give a temporary folder that replaces any folder of that name when the block ends.
+
+    If the process is killed between the two renames, the old folder is put back by the next
+    :func:`mend_leftovers`.
+    """
+    with file_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        mend_leftovers(folder.parent)
+        scratch = Path(tempfile.mkdtemp(prefix=f"{LEFTOVER}{folder.name}-", dir=folder.parent))
+        with _held(scratch):
+            try:
+                fresh = scratch / NEW
+                fresh.mkdir()
+                yield fresh
+                if folder.exists():
+                    folder.rename(scratch / OLD)
+                fresh.rename(folder)
+            finally:
+                _mend(scratch)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder; nothing half-removed ever has its name."""
     scratch = Path(tempfile.mkdtemp(prefix=f"{LEFTOVER}{folder.name}-", dir=folder.parent))
-    try:
-        fresh = scratch / "new"
-        fresh.mkdir()
-        yield fresh
-        if folder.exists():
-            folder.rename(scratch / "old")
-        fresh.rename(folder)
-    finally:
+    with _held(scratch):
+        folder.rename(scratch / "gone")
         shutil.rmtree(scratch)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove unfinished files and folders of killed processes."""
+def mend_leftovers(folder: Path) -> None:
+    """Remove unfinished files and folders of killed processes; put back what was being replaced."""
     for path in folder.glob(f"{LEFTOVER}*"):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        is_plain = (path.is_file() or path.is_dir()) and not path.is_symlink()
+        if not OWN.fullmatch(path.name) or not is_plain:
+            continue
+        with contextlib.suppress(OSError), _held(path) as is_held:
+            if is_held:
+                _mend(path)
+
+
+def _mend(unfinished: Path) -> None:
+    """Remove an unfinished file or folder; it stays if that fails, to be removed later."""
+    target = unfinished.with_name(OWN.fullmatch(unfinished.name)["name"])  # type: ignore[index]
+    with contextlib.suppress(OSError):
+        if (unfinished / OLD).exists() and not target.exists():
+            (unfinished / OLD).rename(target)
+        shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def _held(unfinished: Path) -> Iterator[bool]:
+    """Mark an unfinished file or folder as in use; False if another process uses it."""
+    if fcntl is None:
+        yield False
+        return
+    handle = os.open(unfinished, os.O_RDONLY)
+    try:
+        yield _try_lock(handle)
+    finally:
+        os.close(handle)
+
+
+def _try_lock(handle: int | IO[str]) -> bool:
+    """Lock an open file; False if another process holds it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def file_errors(path: Path | None = None) -> Iterator[None]:
+    """Raise errors of the system as :class:`FileError`; `path` is what was to be written."""
+    try:
+        yield
+    except FileError:
+        raise
+    except OSError as error:
+        name = error.filename2 or error.filename or path
+        final = None if name is None else UNFINISHED.sub(r"\g<name>", str(name))
+        raise FileError.of(error, final) from error
 
 
 def lock(path: Path) -> IO[str]:
     """Hold a lock until the process ends; raise an error if another process holds it."""
     file = path.open("w")
-    try:
-        import fcntl
-    except ImportError:  # not on every system
+    if fcntl is None or _try_lock(file):
         return file
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.close()
-        raise InputError(
-            f"{path.parent} is in use by another process; wait for it or end it"
-        ) from error
-    return file
+    file.close()
+    raise InputError(f"{path.parent} is in use by another process; wait for it or end it")
 
 
 def flat_arrays(record: Any) -> dict[str, NDArray[Any]]:  # noqa: ANN401
@@ -132,6 +199,15 @@ def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays as ``.npy`` files."""
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+
+def new_array(path: Path, dtype: Any, shape: tuple[int, ...]) -> "np.memmap[Any, Any]":  # noqa: ANN401
+    """Map a new ``.npy`` file; its room is taken at once, since later a full disk is fatal."""
+    array = open_memmap(path, "w+", dtype, shape)
+    if hasattr(os, "posix_fallocate"):
+        with path.open("rb+") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return array
 
 
 def load_csr(folder: Path, name: str, shape: tuple[int, int]) -> csr_array:
@@ -171,17 +247,19 @@ def open_array(path: Path) -> NDArray[Any]:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary file that gets its final name if the block ends without an error."""
-    handle, name = tempfile.mkstemp(prefix=f"{LEFTOVER}{path.name}-", dir=path.parent)
-    os.close(handle)
-    unfinished = Path(name)
-    try:
-        yield unfinished
-        with unfinished.open("rb+") as file:
-            os.fsync(file.fileno())
-        unfinished.chmod(0o644)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with file_errors(path):
+        handle, name = tempfile.mkstemp(prefix=f"{LEFTOVER}{path.name}-", dir=path.parent)
+        os.close(handle)
+        unfinished = Path(name)
+        try:
+            with _held(unfinished):
+                yield unfinished
+                with unfinished.open("rb+") as file:
+                    os.fsync(file.fileno())
+                unfinished.chmod(0o644)
+                unfinished.replace(path)
+        finally:
+            _mend(unfinished)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.common.blocks import n_threads
+from vsgraph.common.files import file_errors
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.encoders.batches import Loaded, Span, Work, fill_store
@@ -22,6 +23,7 @@ IMAGE_BATCH = 64
 TEXT_BATCH = 1024
 
 
+@file_errors()
 def embed_images(
     crawl: Crawl,
     encoder: ImageEncoder,
@@ -122,6 +124,7 @@ def pictures_digest(crawl: Crawl) -> str:
     return hashlib.blake2b(words.encode(), digest_size=16).hexdigest()
 
 
+@file_errors()
 def embed_texts(
     texts: Crawl | Sequence[str],
     encoder: TextEncoder,

@@ -8,22 +8,28 @@ crawl has grown, only new content is encoded.
 
 import contextlib
 import dataclasses
-import errno
 import hashlib
 import json
 import shutil
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from vsgraph.common.checks import check_one_of
-from vsgraph.common.files import RECORD, lock, refuse_file
+from vsgraph.common.files import (
+    RECORD,
+    file_errors,
+    lock,
+    mend_leftovers,
+    new_array,
+    refuse_file,
+    remove_folder,
+)
 from vsgraph.common.room import check_disk
 from vsgraph.encoders.vectors import (
     FORMAT,
@@ -79,8 +85,11 @@ class VectorStore:
         self.fingerprint = hashlib.sha256(
             "\0".join([fingerprint, dtype, str(sorted(self.widths.items()))]).encode()
         ).hexdigest()
-        self._finished = self._open_finished(overwrite=overwrite)
         self.parts = folder.parent / f"{folder.name}.parts-{self.fingerprint[:16]}"
+        mend_leftovers(folder.parent)
+        if (self.parts / "old").exists() and not folder.exists():  # killed in finish()
+            (self.parts / "old").rename(folder)
+        self._finished = self._open_finished(overwrite=overwrite)
         self.parts.mkdir(parents=True, exist_ok=True)
         # Vectors are numbered: first the rows of a finished folder, then those of each batch.
         self._numbers: dict[bytes, int] = {}
@@ -133,7 +142,7 @@ class VectorStore:
         if self._finished is None or self._finished.record["digest"] != digest:
             return None
         if not self._saved:
-            shutil.rmtree(self.parts)
+            remove_folder(self.parts)
         return self._finished
 
     def has_batch(self, start: int, stop: int, digest: str) -> bool:
@@ -154,8 +163,7 @@ class VectorStore:
                 + ("use dtype float32" if self.dtype == np.float16 else "use precision fp32")
             )
         path = self.parts / f"batch-{self._n_files:08d}.npz"
-        with _full_disk(self.parts):
-            dataclasses.replace(batch, values=values).save(path)
+        dataclasses.replace(batch, values=values).save(path)
         self._n_files += 1
         self._remember(path, batch)
 
@@ -179,7 +187,7 @@ class VectorStore:
         final = self.parts / "final"
         shutil.rmtree(final, ignore_errors=True)
         final.mkdir()
-        with _full_disk(self.parts):
+        with file_errors(self.folder):
             problems = self._write_arrays(final, plan)
             self._write_record(final, digest, problems)
         if self.folder.exists():
@@ -187,7 +195,7 @@ class VectorStore:
             self.folder.rename(self.parts / "old")
         final.rename(self.folder)
         self._finished = None
-        shutil.rmtree(self.parts)
+        remove_folder(self.parts)
         return Embedding.load(self.folder)
 
     def _write_arrays(self, folder: Path, plan: Sequence[tuple[int, int]]) -> list[Problem]:
@@ -195,7 +203,7 @@ class VectorStore:
         n_rows = plan[-1][1] if plan else 0
         shapes = {name: (self.dtype, width) for name, width in self.widths.items()}
         arrays = {
-            name: open_memmap(folder / f"{name}.npy", "w+", dtype, (n_rows, width))
+            name: new_array(folder / f"{name}.npy", dtype, (n_rows, width))
             for name, (dtype, width) in (shapes | {"keys": (np.uint8, KEY)}).items()
         }
         problems: list[Problem] = []
@@ -243,16 +251,3 @@ class VectorStore:
             "checksums": {path.name: file_checksum(path) for path in sorted(folder.glob("*.npy"))},
         }  # fmt: skip
         (folder / RECORD).write_text(json.dumps(record, indent=2), encoding="utf-8")
-
-
-@contextlib.contextmanager
-def _full_disk(folder: Path) -> Iterator[None]:
-    """Say what to do when the disk is full."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
-            raise
-        raise InputError(
-            f"the disk of {folder} is full; what was encoded is kept: make room and start again"
-        ) from error

@@ -3,12 +3,12 @@
 from typing import Any, Literal
 
 import numpy as np
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, save_npz
 
 from vsgraph.common.blocks import row_blocks
 from vsgraph.common.checks import check_one_of
+from vsgraph.common.files import new_array
 from vsgraph.common.room import check_disk
 from vsgraph.errors import InputError
 from vsgraph.exports.job import Job
@@ -45,7 +45,7 @@ def write_cleanlab(
     write_class_names(job.path / "class_names.txt", [job.class_names[c] for c in order])
     np.save(job.path / "labels.npy", _reordered(correction.web_labels, order))
     np.save(job.path / "final_labels.npy", _reordered(correction.final_labels, order))
-    dense = open_memmap(job.path / "pred_probs.npy", mode="w+", dtype=np.float32, shape=probs.shape)
+    dense = new_array(job.path / "pred_probs.npy", np.float32, probs.shape)
     for rows in job.blocks():
         dense[rows] = _shares(probs[rows], several=job.several)[:, order]
     dense.flush()

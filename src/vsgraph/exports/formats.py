@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from vsgraph.common.checks import check_one_of, check_truth, name_rows
+from vsgraph.common.files import file_errors
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.exports import tables
@@ -47,6 +48,7 @@ FORMATS = {
 }
 
 
+@file_errors()
 def export(
     crawl: Crawl,
     correction: Correction,

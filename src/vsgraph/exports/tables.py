@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from vsgraph.common.blocks import row_blocks
+from vsgraph.common.files import new_array
 from vsgraph.errors import InputError
 from vsgraph.exports.job import Job
 from vsgraph.exports.names import write_class_names
@@ -118,7 +118,7 @@ def write_imglist(job: Job, *, soft: bool = False) -> None:
 def _write_soft_array(path: Path, correction: Correction, rows: NDArray[np.intp]) -> None:
     """Write the soft labels of some rows as a dense array."""
     soft = correction.soft_labels()
-    dense = open_memmap(path, mode="w+", dtype=np.float32, shape=(len(rows), soft.n_classes))
+    dense = new_array(path, np.float32, (len(rows), soft.n_classes))
     for block in row_blocks(len(rows), row_bytes=4 * soft.n_classes):
         dense[block] = soft[rows[block]]
     dense.flush()

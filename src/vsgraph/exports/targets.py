@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vsgraph.common.files import EXPORT, RECORD, new_folder, whole_file
+from vsgraph.common.files import EXPORT, RECORD, mend_leftovers, new_folder, whole_file
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
 
@@ -33,6 +33,7 @@ class Exported:
 @contextmanager
 def export_folder(out: Path, crawl_root: Path, *, overwrite: bool) -> Iterator[Path]:
     """Give a new folder to write to; it takes its final name when the block ends."""
+    mend_leftovers(out.parent)
     if out.exists() and crawl_root.resolve().is_relative_to(out.resolve()):
         raise InputError(f"{out} holds the crawl itself; choose another folder")
     with (
@@ -53,6 +54,7 @@ def write_record(exported: Exported, folder: Path) -> None:
 @contextmanager
 def export_file(out: Path, *, overwrite: bool, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
     """Give a new file to write to; it takes its final name when the block ends."""
+    mend_leftovers(out.parent)
     if out.is_dir():
         raise InputError(f"{out} is a folder; choose the name of a file")
     if out.exists() and not overwrite:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vsgraph.common.files import RECORD, REPORT, new_folder, refuse_taken
+from vsgraph.common.files import RECORD, REPORT, file_errors, new_folder, refuse_taken
 from vsgraph.common.progress import bar
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
@@ -25,6 +25,7 @@ PICTURE_BYTES = 22 * 10**6
 MOST_LISTED = 5000
 
 
+@file_errors()
 def write_report(
     folder: str | Path,
     crawl: Crawl,

@@ -15,6 +15,7 @@ from vsgraph.common.checks import Floats, check_number, filled_rows, label_matri
 from vsgraph.common.files import (
     FORMAT,
     RECORD,
+    file_errors,
     flat_arrays,
     load_csr,
     load_record,
@@ -293,6 +294,7 @@ class Correction:
             raise MissingExtraError("a pandas table", "table") from error
         return pd.DataFrame(self.to_columns())
 
+    @file_errors()
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the correction to a folder of ``.npy`` files and one JSON file.
 

@@ -12,15 +12,21 @@ import json
 import os
 import platform
 import re
-import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vsgraph.common.files import LEFTOVER, lock, refuse_file, remove_leftovers, write_whole
+from vsgraph.common.files import (
+    OWN,
+    lock,
+    mend_leftovers,
+    refuse_file,
+    remove_folder,
+    write_whole,
+)
 from vsgraph.common.version import __version__
 from vsgraph.errors import InputError
 
@@ -67,7 +73,8 @@ class RunFolder:
             )
         if written_as != FORMAT:
             raise InputError(f"{path / RECORD} is not in the format {FORMAT}")
-        return cls(path, record["asked"], record["made"])
+        made = record["made"] and {**record["made"], "asked": _found(record["made"]["asked"], path)}
+        return cls(path, _found(record["asked"], path), made)
 
     @property
     def stages(self) -> dict[str, Any]:
@@ -78,8 +85,11 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Keep other processes from working in the folder at the same time."""
         with lock(self.path / LOCK):
-            remove_leftovers(self.path)
-            remove_leftovers(self.path / STAGES)
+            mend_leftovers(self.path)
+            mend_leftovers(self.path / STAGES)
+            if (self.path / RECORD).exists():  # it may have changed since it was read
+                now = RunFolder.open(self.path)
+                self.asked, self.made = now.asked, now.made
             yield
 
     def stage_folder(self, name: str, key: str) -> Path:
@@ -102,18 +112,32 @@ class RunFolder:
         }
         self.save()
 
+    def show_report(self) -> None:
+        """Write the page that leads to the current report, if there is one."""
+        if "report" not in self.stages:
+            (self.path / PAGE).unlink(missing_ok=True)
+            return
+        report = self.stage_folder("report", self.stages["report"]["key"])
+        target = f"{STAGES}/{report.name}/index.html"
+        write_whole(
+            self.path / PAGE,
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>Report</title>'
+            f'<meta http-equiv="refresh" content="0; url={target}">'
+            f'<a href="{target}">The report of this run</a></html>\n',
+        )
+
     def sweep(self, keep: set[Path]) -> None:
         """Remove stages that are neither part of the current result nor in `keep`."""
         keep = keep | {self.stage_folder(name, stage["key"]) for name, stage in self.stages.items()}
         kept = tuple(path.name for path in keep)
         for path in (self.path / STAGES).glob("*"):
             if STAGE_FOLDER.fullmatch(path.name) and not path.name.startswith(kept):
-                shutil.rmtree(path)
+                remove_folder(path)
 
 
 def _is_unused(path: Path) -> bool:
     """Return whether a folder is empty, except for leftovers of an interrupted start."""
-    return all(p.name == LOCK or p.name.startswith(LEFTOVER) for p in path.iterdir())
+    return all(p.name == LOCK or OWN.fullmatch(p.name) for p in path.iterdir())
 
 
 def _versions() -> dict[str, str]:
@@ -148,6 +172,26 @@ def remember_path(path: Path, run: Path) -> dict[str, str]:
     """Return a path to record: absolute, and relative to the run in case both move."""
     absolute = path.resolve()
     return {"absolute": str(absolute), "from_run": os.path.relpath(absolute, run.resolve())}
+
+
+def remember_paths(values: Iterable[object], run: Path) -> list[dict[str, str]]:
+    """Return those of some values that are files or folders, to record."""
+    texts = [value for value in values if isinstance(value, str) and Path(value).is_absolute()]
+    return [remember_path(Path(text), run) for text in texts if Path(text).exists()]
+
+
+def _found(asked: dict[str, Any], run: Path) -> dict[str, Any]:
+    """Return a request with its paths as they are now, if files were moved with the run."""
+    now = {path["absolute"]: str(recall_path(path, run)) for path in asked.get("paths", ())}
+    parts: dict[str, Any] = {
+        part: {
+            name: now.get(value, value) if isinstance(value, str) else value
+            for name, value in asked[part].items()
+        }
+        for part in ("reading", "choices")
+        if part in asked
+    }
+    return {**asked, **parts}
 
 
 def recall_path(recorded: Mapping[str, str], run: Path) -> Path:

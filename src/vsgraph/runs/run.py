@@ -60,7 +60,10 @@ class Run:
         """Open a run that has corrected labels."""
         folder = RunFolder.open(Path(path))
         if folder.made is None:
-            raise InputError(f"{path} has no corrected labels yet; run vsgraph correct to the end")
+            raise InputError(
+                f"{path} has no corrected labels yet, its stage decisions is missing; run vsgraph "
+                "correct to the end"
+            )
         asked, stages = folder.made["asked"], folder.made["stages"]
         for name, stage in stages.items():
             if not (folder.stage_folder(name, stage["key"]) / STAGE_RECORD).exists():

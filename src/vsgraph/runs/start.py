@@ -8,7 +8,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from vsgraph.common.files import open_array, replaced_folder, write_whole
+from vsgraph.common.files import (
+    file_errors,
+    mend_leftovers,
+    open_array,
+    replaced_folder,
+    write_whole,
+)
 from vsgraph.crawls import Crawl, read_crawl
 from vsgraph.crawls.inspection import text_coverage
 from vsgraph.encoders.sources.checkpoints import Checkpoint
@@ -16,7 +22,14 @@ from vsgraph.errors import InputError
 from vsgraph.meanings.senses import Meaning
 from vsgraph.method.estimate import Estimate, check_room, estimate_run
 from vsgraph.runs.choices import Choices
-from vsgraph.runs.folder import PAGE, RunFolder, changes, key_of, recall_path, remember_path
+from vsgraph.runs.folder import (
+    RunFolder,
+    changes,
+    key_of,
+    recall_path,
+    remember_path,
+    remember_paths,
+)
 from vsgraph.runs.job import RunJob, Tell
 from vsgraph.runs.outputs import STAGE_RECORD
 from vsgraph.runs.run import Run
@@ -30,6 +43,7 @@ from vsgraph.runs.stages import (
 )
 from vsgraph.settings import Settings, by_full_name
 
+READING_PATHS = ("images", "classes", "queries")
 LAST = "decisions"  # the stage that completes the labels
 FIRST = ("crawl", "meanings")  # quick, and may need a person
 
@@ -48,6 +62,7 @@ class Request:
     ask: Callable[[list[Meaning]], list[Meaning]] | None = None
 
 
+@file_errors()
 def run(
     crawl: str | Path | None,
     out: str | Path,
@@ -109,11 +124,13 @@ def run(
         if estimate is not None and not anyway:
             check_room(estimate, folder.path)
         folder.save()
+        folder.show_report()
         folder.sweep({job.outputs[name] for name in job.keys})
         _do(job, todo)
     return Run.open(folder.path)
 
 
+@file_errors()
 def preview(crawl: str | Path | None, out: str | Path, *, tell: Tell, **asked: Any) -> None:  # noqa: ANN401
     """Print what :func:`run` would do with the same parameters; nothing is encoded or written."""
     path = Path(out)
@@ -127,18 +144,19 @@ def preview(crawl: str | Path | None, out: str | Path, *, tell: Tell, **asked: A
         tell(f"{name}: {what}")
 
 
+@file_errors()
 def report_again(path: str | Path, *, progress: bool = False) -> Run:
     """Write the report of a finished run again, and make it the current one."""
-    run = Run.open(path)
-    folder = run.folder
-    with folder.locked():
+    with RunFolder.open(Path(path)).locked():
+        run = Run.open(path)
+        folder = run.folder
         key = key_of("report", dict(run.keys), time.time_ns())
         target, started = folder.stage_folder("report", key), time.monotonic()
         run.write_report(target, heading=run.record["asked"]["crawl"]["name"], progress=progress)
         _record(key, target, started, {})
         run.record["stages"]["report"] = _read_record(target)
         folder.save()
-        _lead_to_report(folder, target)
+        folder.show_report()
     return Run.open(path)
 
 
@@ -149,14 +167,16 @@ def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool)
     settings = _settled(Settings, request.settings, former.get("settings", {}))
     choices = _settled(Choices, request.choices, former.get("choices", {}))
     reading = former.get("reading", {}) | _plain(request.reading or {})
+    chosen = choices.to_dict()
     asked = {
         "crawl": {"name": path.name, **remember_path(path, folder.path)},
         "reading": reading,
         "settings": dataclasses.asdict(settings),
-        "choices": choices.to_dict(),
+        "choices": chosen,
+        "paths": remember_paths([*reading.values(), *chosen.values()], folder.path),
         "again": former.get("again", {}) | _again_from(request.redo_from),
     }
-    crawl = read_crawl(path, **reading)
+    crawl = read_crawl(path, **_with_paths(reading))
     _refuse_early(crawl, choices)
     differ = changes(folder.asked, asked)
     if differ:
@@ -209,6 +229,14 @@ def _plain(reading: Mapping[str, Any]) -> dict[str, Any]:
         name: str(value.resolve()) if isinstance(value, Path) else value
         for name, value in reading.items()
         if value is not None
+    }
+
+
+def _with_paths(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return recorded reading options with their paths as paths."""
+    return {
+        name: Path(value) if name in READING_PATHS and isinstance(value, str) else value
+        for name, value in reading.items()
     }
 
 
@@ -283,6 +311,7 @@ def _record(key: str, folder: Path, started: float, facts: Mapping[str, Any]) ->
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         **facts,
     }
+    mend_leftovers(folder)
     write_whole(folder / STAGE_RECORD, json.dumps(record, indent=1) + "\n")
 
 
@@ -292,26 +321,14 @@ def _read_record(folder: Path) -> dict[str, Any]:
 
 
 def _finish(job: RunJob, *, before_report: bool) -> None:
-    """Make the finished stages the current result, and link its report."""
+    """Make the finished stages the current result, and show its report."""
     names = [n for n in _kept_stages(job) if not (before_report and n == "report")]
     stages = {name: _read_record(job.outputs[name]) for name in names}
     former = job.folder.made or {"stages": {}, "asked": {}}
     asked = json.loads(json.dumps(job.folder.asked, default=str))
     if not former["stages"].items() >= stages.items() or former["asked"] != asked:
         job.folder.finish(stages, root=remember_path(job.crawl.root, job.folder.path))
-    if "report" in stages:
-        _lead_to_report(job.folder, job.outputs["report"])
-
-
-def _lead_to_report(folder: RunFolder, report: Path) -> None:
-    """Write the page in the run's folder that leads to the report."""
-    target = f"stages/{report.name}/index.html"
-    write_whole(
-        folder.path / PAGE,
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Report</title>'
-        f'<meta http-equiv="refresh" content="0; url={target}">'
-        f'<a href="{target}">The report of this run</a></html>\n',
-    )
+    job.folder.show_report()
 
 
 def _refuse_early(crawl: Crawl, choices: Choices) -> None:

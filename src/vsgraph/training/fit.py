@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.files import refuse_file
+from vsgraph.common.files import file_errors, refuse_file
 from vsgraph.crawls import Crawl, crawl_digest
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.encoders.runtimes.models import need
@@ -42,6 +42,7 @@ class Trained:
         return f"{best}the model is {self.path.resolve()}"
 
 
+@file_errors()
 def train(
     crawl: Crawl,
     out: str | Path,

@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vsgraph.common.files import RECORD, lock, write_whole
+from vsgraph.common.files import OWN, RECORD, lock, mend_leftovers, write_whole
+from vsgraph.encoders.sources.checkpoints import WEIGHTS
 from vsgraph.errors import InputError, VSGraphError
 
 TRAINING = "training.json"
 LOCK = ".lock"
+MADE = (RECORD, "last.safetensors", WEIGHTS, "metrics.jsonl", "curves.svg")  # the record first:
+# without it, what is left is no model
 
 
 @contextmanager
@@ -25,6 +28,7 @@ def held_folder(folder: Path, *, is_first: bool) -> Iterator[None]:
         return
     try:
         with lock(folder / LOCK):
+            mend_leftovers(folder)
             yield
     except VSGraphError:
         if is_new and {path.name for path in folder.iterdir()} <= {LOCK, TRAINING, RECORD}:
@@ -35,7 +39,7 @@ def held_folder(folder: Path, *, is_first: bool) -> Iterator[None]:
 def claim_folder(folder: Path, key: dict[str, Any], *, overwrite: bool) -> None:
     """Refuse a folder of another training, or empty it; record what this training is."""
     path = folder / TRAINING
-    contents = [entry for entry in folder.iterdir() if entry.name != LOCK]
+    contents = [e for e in folder.iterdir() if e.name != LOCK and not OWN.fullmatch(e.name)]
     if not path.exists() and contents:
         raise InputError(f"{folder} holds something other than a training of vsgraph; left alone")
     if path.exists() and not overwrite:
@@ -47,9 +51,8 @@ def claim_folder(folder: Path, key: dict[str, Any], *, overwrite: bool) -> None:
                 "folder, or pass overwrite=True (--overwrite)"
             )
     if overwrite:
-        for entry in contents:
-            if entry.is_file():
-                entry.unlink()
+        for name in MADE:
+            (folder / name).unlink(missing_ok=True)
     versions = {name: importlib.metadata.version(name) for name in ("vsgraph", "numpy", "torch")}
     write_whole(path, json.dumps({**key, "versions": versions}, indent=1) + "\n")
 
