@@ -94,6 +94,7 @@ class VectorStore:
         # Vectors are numbered: first the rows of a finished folder, then those of each batch.
         self._numbers: dict[bytes, int] = {}
         self._n_vectors = 0
+        self._n_finished = 0  # different contents in the finished folder
         self._saved: list[Saved] = []
         self._by_span: dict[tuple[int, int], Saved] = {}
         self._n_files = 0
@@ -102,6 +103,7 @@ class VectorStore:
     def __enter__(self) -> Self:
         if self._finished is not None:
             self._add_keys(key.tobytes() for key in self._finished.keys)
+        self._n_finished = len(self._numbers)
         for path in sorted(self.parts.glob("batch-*.npz")):
             self._n_files = int(path.stem.removeprefix("batch-")) + 1
             with contextlib.suppress(InputError):  # damaged: its rows are encoded again
@@ -141,7 +143,7 @@ class VectorStore:
         """Return the vectors of an earlier run, if they are of the same crawl."""
         if self._finished is None or self._finished.record["digest"] != digest:
             return None
-        if not self._saved:
+        if len(self._numbers) == self._n_finished:  # the batches hold nothing new
             remove_folder(self.parts)
         return self._finished
 
