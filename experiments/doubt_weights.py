@@ -109,7 +109,7 @@ def judge(data: CocoWeb, form: Form, *, with_words: bool = True) -> Judged:
     features = photo_features(data.images)[form.rows]
     meanings = text_vectors(describe(wnids))
     words = words_of(names, wnids, texts) if with_words else None
-    key = [form.name, str(data.images[0].parent), *map(str, form.rows[:50])]
+    key = ["1", form.name, str(data.images[0].parent), *map(str, form.rows[:50])]
     probe = cached("doubt-probe", key, lambda: _probe(features, web_labels, len(names)))
     inputs = check_inputs(features, vectors, meanings, web_labels, probe, words=words)
     solver = Solver(inputs, settings=Settings(kept_scores=len(names)))

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from vsgraph.common.regular import is_regular, open_regular, read_regular
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
+from vsgraph.pictures.opener import MOST_BYTES
 
 Rows = slice | NDArray[np.intp]
 ALL = slice(None)

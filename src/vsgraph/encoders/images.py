@@ -18,8 +18,8 @@ from vsgraph.encoders.sources.hub import timm_model, vision_model
 from vsgraph.encoders.sources.lite import lite_model
 from vsgraph.encoders.sources.onnx_files import ImageModel, onnx_model
 from vsgraph.errors import InputError, is_meant
-from vsgraph.pictures.decode import Pixels, Preparation, decoder, read_picture
-from vsgraph.pictures.opener import PictureError
+from vsgraph.pictures.decode import Pixels, Preparation, decoder, quiet_decoders, read_picture
+from vsgraph.pictures.opener import MOST_BYTES, PictureError
 
 DEFAULT = "lite0"
 BATCH = 16
@@ -133,7 +133,9 @@ def encode_pictures(
 
     def read(picture: bytes | str | Path) -> tuple[Any, str]:
         try:
-            data = picture if isinstance(picture, bytes) else read_regular(Path(picture))
+            data = (
+                picture if isinstance(picture, bytes) else read_regular(Path(picture), MOST_BYTES)
+            )
         except OSError:
             data = b""
         try:
@@ -141,7 +143,8 @@ def encode_pictures(
         except PictureError as error:
             return None, str(error)
 
-    results = list(in_threads(read, pictures))
+    with quiet_decoders():
+        results = list(in_threads(read, pictures))
     rows = [row for row, (pixels, _) in enumerate(results) if pixels is not None]
     vectors = np.zeros((len(results), encoder.n_dims), np.float32)
     probs = np.zeros((len(results), encoder.n_classes), np.float32) if encoder.n_classes else None

@@ -23,9 +23,9 @@ from vsgraph.method.evidence import Weigher, learn_weights
 from vsgraph.method.graph import connect
 from vsgraph.method.inputs import Inputs
 from vsgraph.method.network import Network, train_in_rounds
+from vsgraph.method.open_set import TextsAround
 from vsgraph.method.scoring import ImageScores, Scorer
-from vsgraph.neighbors.search import Neighbors
-from vsgraph.neighbors.search import nearest_neighbors as find_neighbors
+from vsgraph.neighbors.search import Neighbors, find_neighbors
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Anchors, Decisions
 from vsgraph.settings import Settings
@@ -130,12 +130,15 @@ def weigh_witnesses(job: Job, trained: TrainedNetwork) -> Weigher | None:
     return weigher
 
 
-def doubt_labels(job: Job, trained: TrainedNetwork, weigher: Weigher | None) -> Doubt | None:
+def doubt_labels(
+    job: Job, smoothed: Floats, trained: TrainedNetwork, weigher: Weigher | None
+) -> Doubt | None:
     """Learn how far labels can be believed; None with several labels, or if Eq. 8 decides."""
     if weigher is None or not job.inputs.single:
         return None
+    around = TextsAround(smoothed, trained.network.inputs.propagation)
     trust = weigher.model.trust
-    return learn_doubt(job.inputs, trained.anchors, trust=trust, progress=job.progress)
+    return learn_doubt(job.inputs, trained.anchors, around, trust=trust, progress=job.progress)
 
 
 def score_images(
@@ -224,7 +227,7 @@ STAGES = (
     Stage(
         "doubt",
         reads=("features", "text_embeddings", "label_embeddings", "web_labels", "words"),
-        needs=("network", "evidence"),
+        needs=("smoothing", "network", "evidence"),
         settings=(),
         work=doubt_labels,
     ),

@@ -8,9 +8,10 @@ shows none of them. Here every pair of an image and a class is judged by itself:
 The terms are on scales that do not depend on the encoders. They are the log odds of the graph and
 of the evidence; how near the text comes to the meaning and to the name of the class, where 0 is a
 text of another class and 1 the typical text of an anchor; whether the text has the name, or another
-word for the meant sense; whether images that look like this one are called by that name; and what
-is usual among the images of the class. So a class whose texts seldom speak of it is doubted as a
-whole, and nothing says "yes" only because the other classes say "no".
+word for the meant sense; whether images that look like this one are called by that name; how many
+labels are right at this distance of the text; and what is usual among the images of the class. So a
+class whose texts seldom speak of it is doubted as a whole, and nothing says "yes" only because the
+other classes say "no".
 
 The weights were learned once, from several crawls made of COCO-Web, half of them with texts that
 are missing or exchanged (`experiments/doubt_weights.py` prints them). Between the two sets the
@@ -28,38 +29,90 @@ from scipy.special import expit
 from vsgraph.common.blocks import as_floats, evenly_spread, row_blocks
 from vsgraph.common.checks import Floats, filled_rows, unit_rows
 from vsgraph.method.inputs import Inputs, Words
+from vsgraph.method.open_set import TextsAround, typical_match
 from vsgraph.method.probe import linear_probe
 from vsgraph.result.parts import Anchors
 from vsgraph.result.scores import TopScores, log_odds
 
 TERMS = (
-    "bias", "graph", "evidence", "web label", "no text", "meaning", "usual meaning",
+    "bias", "graph", "evidence", "web label", "no text", "meaning", "usual meaning", "distance",
     "name", "usual name", "name in text", "usual name in text", "word in text", "called so nearby",
 )  # fmt: skip
-N_WITHOUT_WORDS = 7  # terms that need no names of classes
-TEXT_TERMS = slice(5, 12)
+N_WITHOUT_WORDS = 8  # terms that need no names of classes
+TEXT_TERMS = slice(5, 13)
 WEB_LIKE_TRUST = 0.69  # of the crawls with missing and exchanged texts
 WEIGHTS = {  # one row per set of terms: texts as they are, web-like texts
     True: np.array(
         [
-            [-0.96, 0.29, 0.18, -0.41, 0.00, 0.96, 0.08, 0.99, 0.05, 0.94, 0.01, 0.57, 0.13],
-            [-1.07, 0.29, 0.23, 0.35, 0.13, 0.10, 0.48, 0.04, 0.43, 0.45, 0.99, 0.13, 0.16],
+            [-0.58, 0.21, 0.18, -0.25, 0.00, 0.75, 0.00, 0.45, 0.93, 0.06, 0.96, -0.17, 0.50, 0.16],
+            [-0.45, 0.21, 0.24, 0.30, 0.22, 0.10, 0.00, 0.41, 0.11, 0.33, 0.38, 0.74, 0.00, 0.21],
         ]
     ),
     False: np.array(
         [
-            [0.23, 0.41, 0.22, 0.38, 0.00, 1.65, -0.36],
-            [0.44, 0.41, 0.28, 0.22, 0.07, 0.26, 0.24],
+            [0.23, 0.41, 0.22, 0.38, 0.00, 1.65, -0.36, 0.40],
+            [0.44, 0.41, 0.28, 0.22, 0.07, 0.26, 0.24, 0.40],
         ]
     ),
 }
 LIMIT = 7.0  # largest log odds of a term
+EDGES = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])  # of nearness, from far to near
+RIGHT_SHARES = np.array(  # images with right labels of COCO-Web by nearness
+    [
+        [0.001, 0.002, 0.003, 0.010, 0.030, 0.067, 0.137, 0.750],  # own texts
+        [0.019, 0.017, 0.022, 0.025, 0.042, 0.071, 0.118, 0.686],  # web-like texts
+        [0.065, 0.045, 0.060, 0.070, 0.093, 0.119, 0.169, 0.379],  # only texts around
+    ]
+)
+PRIOR_TEXTS = 10  # what the usual distances count for in those of one class
+LEAST_SHARE = 0.02
+HARDLY = 0.25  # a label that is right less often than this at its distance is believed no more
 FEW_MENTIONS = 5
 PRIOR_IMAGES = 5  # what the mean of all classes counts for in the mean of one
 SAMPLE = 4096
 KEPT = 32  # scores of an image
 
 Indices = NDArray[np.integer[Any]]
+Mask = NDArray[np.bool_]
+
+
+@dataclasses.dataclass(frozen=True)
+class Distance:
+    """How probable labels are by how far the texts are from them.
+
+    The nearness of a text to its class is compared with that of the class's anchors; of the image's
+    own text and the texts around it, the nearer one counts. How it is distributed over images with
+    right labels hardly differs between crawls (:data:`RIGHT_SHARES`). So where a class has many
+    more distant texts than that, most of them are not of the class (a local false discovery rate).
+    """
+
+    around: TextsAround
+    descriptions: Floats  # (n_classes, n_text_dims), of length one
+    typical: tuple[Floats, Floats]  # (n_classes,) of anchors: own texts, texts around
+    right: Floats  # (2, n_classes, n_bins) share of right labels, with and without own text
+
+    def believe(self, rows: slice, text: Floats) -> Floats:
+        """Return the share of right labels at the distance of each text and class of a block."""
+        near = unit_rows(self.around[rows])
+        own, close = (
+            texts @ self.descriptions.T / typical
+            for texts, typical in zip((text, near), self.typical, strict=True)
+        )
+        nearness = _nearer(own, close, filled_rows(text), filled_rows(near))
+        columns = np.arange(len(self.descriptions))
+        return self.right[(~filled_rows(text)).astype(int)[:, None], columns, _bins(nearness)]
+
+
+def _nearer(own: Floats, near: Floats, has_own: Mask, has_near: Mask) -> Floats:
+    """Return the larger of two kinds of nearness, one if neither is known."""
+    shape = (-1, *[1] * (own.ndim - 1))
+    own = np.where(has_own.reshape(shape), own, np.nan)
+    near = np.where(has_near.reshape(shape), near, np.nan)
+    return np.nan_to_num(np.fmax(own, near), nan=1.0)
+
+
+def _bins(nearness: Floats) -> Indices:
+    return np.digitize(nearness, EDGES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,14 +170,19 @@ class Doubt:
     inputs: Inputs
     weights: Floats  # (n_terms,)
     nearness: Scale
+    distance: Distance
     naming: Naming | None
 
     def believe(self, rows: slice, gnn: Floats, final: Floats) -> Floats:
         """Return the probability that each image of a block shows each class."""
+        terms = self.terms(rows, gnn, final)
         total = np.zeros(gnn.shape)
-        for weight, term in zip(self.weights, self.terms(rows, gnn, final), strict=True):
+        for weight, term in zip(self.weights, terms, strict=True):
             total += weight * term
-        return expit(total).astype(np.float32)
+        right = np.exp(terms[TERMS.index("distance")])
+        return np.where(right < HARDLY, np.minimum(expit(total), right), expit(total)).astype(
+            np.float32
+        )
 
     def terms(self, rows: slice, gnn: Floats, final: Floats) -> list[Floats]:
         """Return the terms of a block, each to be broadcast to (n_rows, n_classes)."""
@@ -139,11 +197,19 @@ class Doubt:
             (~has_text).astype(np.float32),
             np.where(has_text, self.nearness(cosines), 0),
             self.nearness.usual[None],
+            np.log(np.maximum(self.distance.believe(rows, text), LEAST_SHARE)),
             *(self.naming.terms(rows, text) if self.naming else ()),
         ]
 
 
-def learn_doubt(inputs: Inputs, anchors: Anchors, *, trust: float, progress: bool = False) -> Doubt:
+def learn_doubt(
+    inputs: Inputs,
+    anchors: Anchors,
+    around: TextsAround,
+    *,
+    trust: float,
+    progress: bool = False,
+) -> Doubt:
     """Learn the scales of a crawl; `trust` is the share of texts that belong to their image."""
     words, naming = inputs.words, None
     if words is not None:
@@ -156,7 +222,42 @@ def learn_doubt(inputs: Inputs, anchors: Anchors, *, trust: float, progress: boo
         mention = _usual_mention(inputs, words.names)
         naming = Naming(words, scale, mention, called, _call_rate(called, named))
     weights = weights_at(trust, with_words=words is not None)
-    return Doubt(inputs, weights, _scale(inputs, inputs.label_embeddings, anchors), naming)
+    scale = _scale(inputs, inputs.label_embeddings, anchors)
+    distance = _distances(inputs, anchors, around, trust=trust)
+    return Doubt(inputs, weights, scale, distance, naming)
+
+
+def _distances(inputs: Inputs, anchors: Anchors, around: TextsAround, *, trust: float) -> Distance:
+    """Count the texts of each class by their distance, and compare with those of right labels."""
+    given = inputs.label_embeddings if inputs.descriptions is None else inputs.descriptions
+    descriptions = unit_rows(given)
+    own_text = as_floats(np.asarray(inputs.text_embeddings[anchors.rows]))
+    typical = tuple(
+        typical_match(texts, descriptions, anchors) for texts in (own_text, around[anchors.rows])
+    )
+    counts = np.zeros((2, len(descriptions), len(EDGES) + 1))
+    labels = inputs.labels.indices
+    for rows in row_blocks(len(labels), row_bytes=16 * descriptions.shape[1]):
+        text, near = (unit_rows(as_floats(t[rows])) for t in (inputs.text_embeddings, around))
+        own, close = (
+            np.einsum("ij,ij->i", texts, descriptions[labels[rows]]) / typical[kind][labels[rows]]
+            for kind, texts in enumerate((text, near))
+        )
+        bins = _bins(_nearer(own, close, filled_rows(text), filled_rows(near)))
+        np.add.at(counts, ((~filled_rows(text)).astype(int), labels[rows], bins), 1)
+    return Distance(around, descriptions, typical, _right_shares(counts, trust))
+
+
+def _right_shares(counts: Floats, trust: float) -> Floats:
+    """Return the share of right labels by class and distance, never more at a larger distance."""
+    share = np.clip((trust - WEB_LIKE_TRUST) / (1 - WEB_LIKE_TRUST), 0, 1)
+    plain, web_like, without = RIGHT_SHARES
+    expected = np.stack([share * plain + (1 - share) * web_like, without])[:, None]
+    expected = expected / expected.sum(axis=-1, keepdims=True)
+    totals = counts.sum(axis=-1, keepdims=True)
+    found = (counts + PRIOR_TEXTS * expected) / (totals + PRIOR_TEXTS)
+    right = np.minimum(found[..., -1:] / expected[..., -1:], 1) * expected / found
+    return np.minimum.accumulate(np.minimum(right, 1)[..., ::-1], axis=-1)[..., ::-1]
 
 
 def weights_at(trust: float, *, with_words: bool) -> Floats:

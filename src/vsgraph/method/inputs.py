@@ -76,6 +76,7 @@ class Inputs:
     sources: NDArray[Any] | None  # (n_images,), where each image comes from
     class_names: tuple[str, ...]
     words: Words | None = None
+    descriptions: Floats | None = None  # (n_classes, n_text_dims), meanings without names
     n_unwanted: int = 0  # how many of the classes, the last ones, are senses that are not meant
 
     @property
@@ -98,6 +99,7 @@ class Inputs:
         return dataclasses.replace(
             self,
             label_embeddings=meanings + unit_rows(words.name_embeddings),
+            descriptions=meanings,
             labels=_with_unwanted(self.web_labels, words),
             cnn_probs=cnn,
             class_names=(*self.class_names, *words.unwanted_names),

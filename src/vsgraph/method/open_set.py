@@ -5,14 +5,31 @@ class. What counts is how it compares with the texts of the class's anchors: 'dr
 'chicken recipe' is much further from the meaning of a percussion stick than the anchors' texts are.
 """
 
+import dataclasses
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
+from vsgraph.common.blocks import as_floats
 from vsgraph.common.checks import Floats, filled_rows, unit_rows
+from vsgraph.method.graph import gather
 from vsgraph.result.parts import Anchors
 from vsgraph.settings import Settings
 
 LIKELY = 0.9  # an image is not rejected by others' texts alone if its label is as likely as this
+
+
+@dataclasses.dataclass(frozen=True)
+class TextsAround:
+    """The texts within two steps on the graph, read by rows."""
+
+    smoothed: Floats  # (n_images, n_text_dims), Eq. 4
+    propagation: csr_array  # (n_images, n_images)
+
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> Floats:
+        step = csr_array(self.propagation[rows])
+        return as_floats(self.smoothed[rows]) + gather(step, self.smoothed)
 
 
 def typical_match(anchor_text: Floats, meaning: Floats, anchors: Anchors) -> Floats:

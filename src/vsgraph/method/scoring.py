@@ -4,17 +4,15 @@ import dataclasses
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from vsgraph.common.blocks import as_floats, do_in_threads
 from vsgraph.common.checks import Floats, filled_rows
 from vsgraph.method.doubt import Doubt
 from vsgraph.method.evidence import Weigher
 from vsgraph.method.fusion import fuse_rows
-from vsgraph.method.graph import gather
 from vsgraph.method.inputs import Inputs
 from vsgraph.method.network import Network
-from vsgraph.method.open_set import text_nearness, typical_match
+from vsgraph.method.open_set import TextsAround, text_nearness, typical_match
 from vsgraph.result.parts import Anchors
 from vsgraph.result.scores import TopScores
 from vsgraph.settings import Settings
@@ -79,10 +77,10 @@ class Scorer:
     anchors: Anchors
     settings: Settings
 
-    def texts_around(self, rows: slice | NDArray[np.intp]) -> Floats:
-        """Return the texts within two steps on the graph, (n_rows, n_text_dims)."""
-        step = csr_array(self.network.inputs.propagation[rows])
-        return as_floats(self.smoothed[rows]) + gather(step, self.smoothed)
+    @property
+    def around(self) -> TextsAround:
+        """The texts within two steps on the graph."""
+        return TextsAround(self.smoothed, self.network.inputs.propagation)
 
     def score_all(self, *, progress: bool) -> ImageScores:
         """Score every image; of the classes, only the wanted ones are kept."""
@@ -162,7 +160,7 @@ class _Nearness:
         """Measure the anchors, and make room for all images."""
         meaning, anchors = scorer.inputs.label_embeddings, scorer.anchors
         own = as_floats(scorer.inputs.text_embeddings[anchors.rows])
-        near = scorer.texts_around(anchors.rows)
+        near = scorer.around[anchors.rows]
         return cls(
             scorer,
             *(typical_match(texts, meaning, anchors) for texts in (own, near)),
@@ -175,7 +173,7 @@ class _Nearness:
         self.graph_score[rows] = np.take_along_axis(gnn, likeliest[:, None], axis=1)[:, 0]
         text = as_floats(self.scorer.inputs.text_embeddings[rows])
         self.own[rows] = text_nearness(text, meaning, likeliest, self.own_typical)
-        around = self.scorer.texts_around(rows)
+        around = self.scorer.around[rows]
         self.near[rows] = text_nearness(around, meaning, likeliest, self.near_typical)
 
     def of_sample(self) -> Floats:

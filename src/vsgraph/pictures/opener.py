@@ -28,6 +28,7 @@ Reason = Literal[
 
 MISSING: Reason = "picture missing or empty"
 MOST_PIXELS = 89_478_485  # 256 MB of RGB
+MOST_BYTES = 2**28  # of a picture file; what follows is not read
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF", "PPM")
 SUFFIXES = {"JPEG": ".jpg", "MPO": ".jpg", "TIFF": ".tif"}  # MPO: several pictures in one JPEG
 WEB_PAGE = (b"<!doctype html", b"<html", b"<head", b"<?xml", b"<svg")
