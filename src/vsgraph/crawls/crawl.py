@@ -20,7 +20,6 @@ from vsgraph.pictures.opener import MOST_BYTES
 Rows = slice | NDArray[np.intp]
 ALL = slice(None)
 ARRAYS = "an array of web labels"  # the format of a crawl without pictures
-MOST_BYTES = 2**28  # of a picture file; what follows is not read
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

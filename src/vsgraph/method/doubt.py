@@ -44,8 +44,8 @@ WEB_LIKE_TRUST = 0.69  # of the crawls with missing and exchanged texts
 WEIGHTS = {  # one row per set of terms: texts as they are, web-like texts
     True: np.array(
         [
-            [-0.58, 0.21, 0.18, -0.25, 0.00, 0.75, 0.00, 0.45, 0.93, 0.06, 0.96, -0.17, 0.50, 0.16],
-            [-0.45, 0.21, 0.24, 0.30, 0.22, 0.10, 0.00, 0.41, 0.11, 0.33, 0.38, 0.74, 0.00, 0.21],
+            [-0.67, 0.23, 0.18, -0.28, 0.00, 0.74, 0.01, 0.46, 0.92, 0.04, 1.03, -0.06, 0.50, 0.13],
+            [-0.93, 0.26, 0.23, 0.39, 0.14, 0.05, 0.43, 0.23, 0.03, 0.40, 0.46, 0.91, 0.07, 0.17],
         ]
     ),
     False: np.array(
@@ -232,8 +232,9 @@ def _distances(inputs: Inputs, anchors: Anchors, around: TextsAround, *, trust: 
     given = inputs.label_embeddings if inputs.descriptions is None else inputs.descriptions
     descriptions = unit_rows(given)
     own_text = as_floats(np.asarray(inputs.text_embeddings[anchors.rows]))
-    typical = tuple(
-        typical_match(texts, descriptions, anchors) for texts in (own_text, around[anchors.rows])
+    typical = (
+        typical_match(own_text, descriptions, anchors),
+        typical_match(around[anchors.rows], descriptions, anchors),
     )
     counts = np.zeros((2, len(descriptions), len(EDGES) + 1))
     labels = inputs.labels.indices
