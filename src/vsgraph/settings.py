@@ -23,7 +23,7 @@ SOLVERS: tuple[str, ...] = get_args(Solver)
 COUNTS = ("n_neighbors", "anchors_per_class", "gnn_layers", "epochs", "rounds", "kept_scores")
 FRACTIONS = (
     "confidence_threshold", "gnn_weight", "relabel_threshold", "neighbor_recall", "drop_threshold",
-    "reject_threshold", "reject_nearness",
+    "reject_threshold", "reject_nearness", "purity",
 )  # fmt: skip
 SYMBOLS = {
     "k": "n_neighbors",
@@ -76,8 +76,12 @@ class Settings:
     text_evidence : bool
         Weigh the graph, the CNN, the web label and the text of each image against each other
         (beyond the paper). If false, only Eq. 8 makes the final labels.
+    purity : float
+        Wanted share of right labels among those kept or relabeled, by estimate. Higher rejects
+        more.
     relabel_threshold : float
-        Probability that a new label needs to replace the web label.
+        Probability that a new label needs to replace the web label. This and the next three count
+        in the paper's forms and with several labels per image.
     drop_threshold : float
         With several labels per image, a web label is dropped only below this probability.
     reject_threshold : float

@@ -395,5 +395,5 @@ def test_a_little_room_is_told_in_small_units(tmp_path, monkeypatch):
 
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_500_000))
     plan = SimpleNamespace(disk=2_500_000, memory=0)
-    with pytest.raises(InputError, match=r"needs 2\.5 MB of disk, but 1\.5 MB are free"):
+    with pytest.raises(InputError, match=r"2\.5 MB are needed in .*, but only 1\.5 MB are free"):
         check_room(plan, tmp_path)

@@ -84,7 +84,13 @@ def test_confidence_is_judged_among_images_not_rejected(by_hand):
     assert judged.auroc["web label"] == pytest.approx(sk.roc_auc_score(clean, web))
 
 
-def test_the_quality_of_a_web_label_is_the_mean_of_two_log_odds(by_hand):
+def test_a_label_that_was_doubted_has_its_probability_as_quality(by_hand):
+    probs = np.asarray(by_hand.final_probs)
+    assert by_hand.label_quality == pytest.approx(probs[np.arange(6), by_hand.web_labels])
+
+
+def test_the_quality_of_a_web_label_is_else_the_mean_of_two_log_odds(by_hand):
+    by_hand = dataclasses.replace(by_hand, unwanted=None)
     quality = by_hand.label_quality
     assert quality[:3] == pytest.approx([0.75, 1 / 3, (3 / 7) ** 0.5 / (1 + (3 / 7) ** 0.5)])
     graph = np.full((6, 3), 0.5)
@@ -98,7 +104,7 @@ def test_the_quality_of_a_web_label_is_the_mean_of_two_log_odds(by_hand):
 def test_the_quality_of_several_labels_is_that_of_the_worst(by_hand):
     web = np.zeros((6, 3), bool)
     web[0] = [True, True, False]
-    several = dataclasses.replace(by_hand, web_labels=web)
+    several = dataclasses.replace(by_hand, web_labels=web, unwanted=None)
     assert several.label_quality[0] == pytest.approx(0.25)
     assert (several.label_quality[1:] == 1).all()
 

@@ -353,7 +353,7 @@ def test_rows_chosen_together_are_joined(table, wordnet):
         ("class,description\ndog,a pet\ncatt,x\n", "line 3: .* no class 'catt'; is 'cat' meant"),
         ("class,description\ndog,a pet\n", r"no row for the class 'cat'"),
         ("class,chosen,description\ncat,,x\ndog,yes,a pet\n", "line 2: no meaning is chosen"),
-        ("class,chosen,description\ncat,perhaps,x\n", r"line 2: chosen must be 'yes' or empty"),
+        ("class,chosen,description\ncat,perhaps,x\n", "line 2: chosen must be 'yes', 'unw"),
         ("class,wnid\ndog,n99999999\n", r"line 2: 'n99999999' is not the id"),
         ("class,wnid,description\ndog,,\n", r"line 2: 'dog' has neither"),
         ("description\nx\n", r"line 1: the columns must be class, .*found description"),

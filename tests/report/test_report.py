@@ -94,8 +94,10 @@ def test_the_first_page_counts_and_ranks(report, corrected):
     page = (report / "index.html").read_text()
     for count in corrected.counts.values():
         assert f"<b>{count}</b>" in page
-    shares = [float(share) for share in re.findall(r'data-value="([\d.]+)"', page)]
+    values = [float(share) for share in re.findall(r'data-value="([\d.]+)"', page)]
+    shares = values[::2]  # beside each stands the share that changed
     assert len(shares) == 4
+    assert "of the labels that are left are right" in page
     assert shares == sorted(shares, reverse=True)
     assert "1 x missing image: images/none.jpg" in page
     assert "anchors_per_class" in page

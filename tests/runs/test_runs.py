@@ -392,16 +392,15 @@ def test_a_run_is_exported_and_its_report_written_anew(finished, tmp_path):
     assert Run.open(finished).page.exists()
 
 
-@pytest.mark.parametrize(
-    ("change", "hinted"),
-    [("reject_nearness=0.01", True), ("reject_threshold=0", False), ("reject_nearness=0.9", False)],
-)  # fmt: skip
-def test_a_hint_where_no_image_was_rejected(crawl, tmp_path, change, hinted):
-    arguments = ["correct", str(crawl), "-o", str(tmp_path / "run"), *vectors(crawl), "--no-report"]
-    done = CliRunner().invoke(main, [*arguments, *SETTINGS, "--no-probe", "--set", change])
+def test_purity_is_asked_for_by_an_option_and_the_estimate_is_told(crawl, tmp_path):
+    arguments = ["correct", str(crawl), *vectors(crawl), "--no-report", *SETTINGS, "--no-probe"]
+    loose = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / "a"), "--purity", "0.6"])
+    strict = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / "b"), "--purity", "0.97"])
 
-    assert done.exit_code == 0, done.output
-    assert ("reject more with --set reject_nearness=0.7 (now 0.01)" in done.output) is hinted
+    assert loose.exit_code == strict.exit_code == 0, loose.output + strict.output
+    assert "of the labels left are right (web labels: " in strict.output
+    rejected = [Run.open(tmp_path / name).counts["reject"] for name in "ab"]
+    assert rejected[0] < rejected[1]
 
 
 def test_a_dry_run_and_a_quiet_one(crawl, tmp_path):
@@ -446,6 +445,7 @@ def test_a_dry_run_without_the_meanings_that_were_given(crawl, tmp_path):
         "texts: done before",
         "meanings: would be done again: its inputs changed",
         "descriptions: would be done again: its inputs changed",
+        "words: would be done again: its inputs changed",
         "graph: done before",
         *(f"{stage}: would be done again: its inputs changed" for stage in LABELS[1:]),
     ]

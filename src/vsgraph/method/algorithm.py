@@ -7,7 +7,7 @@ stage is done again only if something that it depends on has changed.
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from vsgraph.common.checks import Floats
 from vsgraph.errors import InputError, VSGraphWarning
-from vsgraph.method.anchors import match_labels, pick_anchors, smooth
+from vsgraph.method.anchors import match_labels, pick_anchors, smooth, warn_of_thin_classes
 from vsgraph.method.decisions import decide_all
 from vsgraph.method.doubt import Doubt, learn_doubt
 from vsgraph.method.evidence import Weigher, learn_weights
@@ -98,7 +98,7 @@ def choose_anchors(job: Job, smoothed: Floats) -> AnchorChoice:
     anchors = pick_anchors(match, per_class=per_class, sources=inputs.sources)
     if not len(anchors):
         raise InputError("no image has text near it, so that no anchor can be chosen")
-    _warn_of_thin_classes(inputs.class_names, anchors, match, per_class)
+    warn_of_thin_classes(inputs.class_names, anchors, match, per_class)
     return AnchorChoice(match, anchors)
 
 
@@ -162,27 +162,13 @@ def decide_images(job: Job, scores: ImageScores) -> Decisions:
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """One stage of Algorithm 1.
+    """One stage of Algorithm 1."""
 
-    Attributes
-    ----------
-    name : str
-        What people call it.
-    reads : tuple of str
-        The arrays of the crawl that it reads, by their names in :class:`Inputs`.
-    needs : tuple of str
-        The stages whose results it is given, in the order of its arguments.
-    settings : tuple of str
-        The settings that it reads.
-    work : callable
-        ``work(job, *results)``.
-    """
-
-    name: str
-    reads: tuple[str, ...]
-    needs: tuple[str, ...]
-    settings: tuple[str, ...]
-    work: Callable[..., Any]
+    name: str  # what people call it
+    reads: tuple[str, ...]  # arrays of the crawl, by their names in Inputs
+    needs: tuple[str, ...]  # stages whose results it is given, in the order of its arguments
+    settings: tuple[str, ...]  # settings that it reads
+    work: Callable[..., Any]  # work(job, *results)
 
 
 STAGES = (
@@ -357,32 +343,3 @@ def assemble(  # noqa: PLR0917
         graph_recall=graph.recall,
         settings=settings,
     )
-
-
-def _warn_of_thin_classes(
-    names: Sequence[str], anchors: Anchors, match: csr_array, per_class: int
-) -> None:
-    """Warn in one line of classes without anchors, or with fewer than asked for."""
-    n_anchors = np.bincount(anchors.classes, minlength=len(names))
-    n_images = np.bincount(match.indices, minlength=len(names))
-    troubles = (
-        ("have no images", "check their names", n_images == 0),
-        ("have no text near any image, so no anchors", "they stay as they are until they have text",
-         (n_images > 0) & (n_anchors == 0)),
-        (f"have fewer than {per_class} anchors",
-         "every one of their images with text is an anchor, right or wrong; set anchors_per_class "
-         "lower or find more images", (n_anchors > 0) & (n_anchors < per_class)),
-    )  # fmt: skip
-    lines = [
-        f"{rows.sum()} of {len(names)} classes {what} ({_some(names, rows)}): {advice}"
-        for what, advice, rows in troubles
-        if rows.any()
-    ]
-    if lines:
-        warnings.warn("; ".join(lines), VSGraphWarning, stacklevel=3)
-
-
-def _some(names: Sequence[str], rows: NDArray[np.bool_]) -> str:
-    """Name the first few classes."""
-    few = [names[c] for c in np.flatnonzero(rows)[:3]]
-    return ", ".join(few) + (", ..." if rows.sum() > len(few) else "")

@@ -1,5 +1,7 @@
 """Section 3.4: smooth the text over the graph (Eq. 4) and pick the anchors (Eq. 5)."""
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from vsgraph.common.checks import (
     filled_rows,
     unit_rows,
 )
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.method.graph import propagate, propagation_matrix
 from vsgraph.result.parts import Anchors
 from vsgraph.settings import Form
@@ -175,3 +177,32 @@ def pick_anchors(
     rank_in_group = np.arange(len(rows)) - np.searchsorted(group[best_first], group[best_first])
     chosen = best_first[rank_in_group < per_class]
     return Anchors(rows[chosen].astype(np.intp), classes[chosen].astype(np.intp), cosines[chosen])
+
+
+def warn_of_thin_classes(
+    names: Sequence[str], anchors: Anchors, match: csr_array, per_class: int
+) -> None:
+    """Warn in one line of classes without anchors, or with fewer than asked for."""
+    n_anchors = np.bincount(anchors.classes, minlength=len(names))
+    n_images = np.bincount(match.indices, minlength=len(names))
+    troubles = (
+        ("have no images", "check their names", n_images == 0),
+        ("have no text near any image, so no anchors", "they stay as they are until they have text",
+         (n_images > 0) & (n_anchors == 0)),
+        (f"have fewer than {per_class} anchors",
+         "every one of their images with text is an anchor, right or wrong; set anchors_per_class "
+         "lower or find more images", (n_anchors > 0) & (n_anchors < per_class)),
+    )  # fmt: skip
+    lines = [
+        f"{rows.sum()} of {len(names)} classes {what} ({_first_names(names, rows)}): {advice}"
+        for what, advice, rows in troubles
+        if rows.any()
+    ]
+    if lines:
+        warnings.warn("; ".join(lines), VSGraphWarning, stacklevel=3)
+
+
+def _first_names(names: Sequence[str], rows: NDArray[np.bool_]) -> str:
+    """Name the first few classes."""
+    few = [names[c] for c in np.flatnonzero(rows)[:3]]
+    return ", ".join(few) + (", ..." if rows.sum() > len(few) else "")

@@ -110,9 +110,9 @@ class Correction:
         return count_decisions(self.decisions)
 
     def counts_with(self, features: NDArray[Any]) -> dict[str, int]:
-        """Count as :attr:`counts`, but kept images with unreadable pictures as `unreadable`.
+        """Count as :attr:`counts`, but apart the kept images whose picture could not be read.
 
-        Features have the shape (n_images, n_dims), with rows of zeros for unreadable pictures.
+        `features`, of shape (n_images, d), are what was corrected: zeros for such a picture.
         """
         blocks = row_blocks(len(self), row_bytes=features.itemsize * features[:1].size)
         unreadable = np.concatenate([~filled_rows(features[rows]) for rows in blocks])

@@ -183,9 +183,9 @@ def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool)
         tell(f"changed since the last run: {', '.join(differ)}; dependent stages are repeated")
     folder.asked = asked
     job = RunJob(folder, crawl, settings, choices, progress, tell)
-    check_meanings(job)
     if request.ask is not None:
         ask_meanings(job, request.ask)
+    check_meanings(job)
     plan_keys(job)
     if not request.with_report:
         job.keys.pop("report", None)
