@@ -25,7 +25,7 @@ from vsgraph.common.files import (
 )
 from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.result.explanation import Explanation, Link, two_steps
-from vsgraph.result.parts import Anchors, Decision, Rule, count_decisions
+from vsgraph.result.parts import Anchors, Decision, Rule, count_decisions, shares_by_class
 from vsgraph.result.scores import TopScores, label_quality
 from vsgraph.settings import Settings
 
@@ -152,10 +152,7 @@ class Correction:
 
     @property
     def estimate(self) -> dict[str, float] | None:
-        """Estimated shares of right labels: of those left, and of all web labels.
-
-        None if labels were not doubted.
-        """
+        """Estimated shares of right labels: `left`, of `web` labels; None without doubt."""
         if self.unwanted is None:
             return None
         left = self.decisions != Decision.REJECT
@@ -164,12 +161,7 @@ class Correction:
 
     def class_shares(self) -> tuple[Floats, Floats]:
         """Return the estimated share of right web labels of each class, and its standard error."""
-        quality = self.label_quality
-        matrix = label_matrix(self.web_labels, len(self.class_names), np.float64)
-        n_images = np.maximum(np.asarray(matrix.sum(axis=0)).ravel(), 1)
-        share = np.asarray(matrix.T @ quality).ravel() / n_images
-        variance = np.asarray(matrix.T @ (quality * (1 - quality))).ravel()
-        return share, np.sqrt(variance) / n_images
+        return shares_by_class(self.web_labels, self.label_quality, len(self.class_names))
 
     def soft_labels(self) -> TopScores:
         """Return labels to fine-tune a network on (Eq. 9), zero for rejected images.
@@ -222,9 +214,8 @@ class Correction:
 
     def reason(self, row: int) -> str:
         """Return the rule that decided on an image in words, with the unwanted sense it shows."""
-        rule = Rule(self.rules[row])
-        sense = f": {self.sense(row)}" if rule == Rule.UNWANTED else ""
-        return rule.sentence + sense
+        sense = f": {self.sense(row)}" if self.rules[row] == Rule.UNWANTED else ""
+        return Rule(self.rules[row]).sentence + sense
 
     def sense(self, row: int) -> str:
         """Return the name of the unwanted sense that an image shows, or nothing."""

@@ -3,12 +3,12 @@
 import dataclasses
 import enum
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.checks import Floats
+from vsgraph.common.checks import Floats, label_matrix
 from vsgraph.common.files import open_array
 
 
@@ -134,3 +134,17 @@ class Decisions:
     final_labels: NDArray[np.intp] | NDArray[np.bool_]
     decisions: NDArray[np.uint8]
     rules: NDArray[np.uint8]
+
+
+def shares_by_class(labels: NDArray[Any], quality: Floats, n_classes: int) -> tuple[Floats, Floats]:
+    """Return the mean quality of each class's labels, and its standard error.
+
+    >>> share, error = shares_by_class(np.array([0, 0, 1]), np.array([1.0, 0.5, 1.0]), 2)
+    >>> share.tolist(), error.tolist()
+    ([0.75, 1.0], [0.25, 0.0])
+    """
+    matrix = label_matrix(labels, n_classes, np.float64)
+    n_images = np.maximum(np.asarray(matrix.sum(axis=0)).ravel(), 1)
+    share = np.asarray(matrix.T @ quality).ravel() / n_images
+    variance = np.asarray(matrix.T @ (quality * (1 - quality))).ravel()
+    return share, np.sqrt(variance) / n_images
