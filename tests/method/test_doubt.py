@@ -79,6 +79,11 @@ def test_an_unwanted_sense_is_named_and_thrown_away(seed):
     assert corrected.anchors.classes.max() < 4
 
 
+def test_nobody_is_warned_of_anchors_of_unwanted_senses():
+    crawl = make(unwanted=True, n_other=12)  # fewer than anchors are asked for; warnings are errors
+    assert (crawl.correct().unwanted == 0).sum() >= 12
+
+
 def test_without_noise_hardly_anything_is_rejected():
     corrected = make(n_other=0).correct()
     assert corrected.counts["reject"] < 0.05 * len(corrected)

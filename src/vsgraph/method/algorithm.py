@@ -98,7 +98,7 @@ def choose_anchors(job: Job, smoothed: Floats) -> AnchorChoice:
     anchors = pick_anchors(match, per_class=per_class, sources=inputs.sources)
     if not len(anchors):
         raise InputError("no image has text near it, so that no anchor can be chosen")
-    warn_of_thin_classes(inputs.class_names, anchors, match, per_class)
+    warn_of_thin_classes(inputs.class_names[: inputs.n_wanted], anchors, match, per_class)
     return AnchorChoice(match, anchors)
 
 

@@ -182,9 +182,14 @@ def pick_anchors(
 def warn_of_thin_classes(
     names: Sequence[str], anchors: Anchors, match: csr_array, per_class: int
 ) -> None:
-    """Warn in one line of classes without anchors, or with fewer than asked for."""
-    n_anchors = np.bincount(anchors.classes, minlength=len(names))
-    n_images = np.bincount(match.indices, minlength=len(names))
+    """Warn in one line of classes without anchors, or with fewer than asked for.
+
+    `names` are those of the wanted classes, which come first.
+    """
+    n_anchors, n_images = (
+        np.bincount(classes, minlength=len(names))[: len(names)]
+        for classes in (anchors.classes, match.indices)
+    )
     troubles = (
         ("have no images", "check their names", n_images == 0),
         ("have no text near any image, so no anchors", "they stay as they are until they have text",
