@@ -133,7 +133,7 @@ def _check_options(to: str, options: dict[str, Any], *, rejected: bool) -> None:
         hint = f"its options are {', '.join(known)}" if known else "it has no options of its own"
         raise InputError(f"{to} has no option {unknown[0]}; {hint}")
     if rejected and FORMATS[to].rejected == "never":
-        raise InputError(f"{to} cannot hold rejected images: they have no class number")
+        raise InputError(f"{to} cannot hold rejected images: they have no final label")
 
 
 def refuse_other_crawl(crawl: Crawl, correction: Correction) -> None:

@@ -106,7 +106,7 @@ class Files(NamedTuple):
     load: Callable[..., Any]
 
 
-FILES = {  # smoothing and evidence are not kept: they are large, and needed only for the scores
+FILES = {  # smoothing, evidence and doubt are not kept: large, and needed only for the scores
     "graph": Files(save_graph, load_graph),
     "anchors": Files(save_choice, load_choice),
     "network": Files(save_network, load_network),

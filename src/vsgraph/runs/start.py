@@ -11,13 +11,11 @@ from typing import Any
 from vsgraph.common.files import (
     file_errors,
     mend_leftovers,
-    open_array,
     replaced_folder,
     write_whole,
 )
-from vsgraph.crawls import Crawl, read_crawl
+from vsgraph.crawls import read_crawl
 from vsgraph.crawls.inspection import text_coverage
-from vsgraph.encoders.sources.checkpoints import Checkpoint
 from vsgraph.errors import InputError
 from vsgraph.meanings.senses import Meaning
 from vsgraph.method.estimate import Estimate, check_room, estimate_run
@@ -31,15 +29,15 @@ from vsgraph.runs.folder import (
     remember_paths,
 )
 from vsgraph.runs.job import RunJob, Tell
+from vsgraph.runs.meaning_table import ask_meanings, show_table
 from vsgraph.runs.outputs import STAGE_RECORD
+from vsgraph.runs.refusals import refuse_early
 from vsgraph.runs.run import Run
 from vsgraph.runs.stages import (
     NAMES,
     STAGES,
-    ask_meanings,
     check_meanings,
     plan_keys,
-    show_table,
 )
 from vsgraph.settings import Settings, by_full_name
 
@@ -177,7 +175,7 @@ def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool)
         "again": former.get("again", {}) | _again_from(request.redo_from),
     }
     crawl = read_crawl(path, **_with_paths(reading))
-    _refuse_early(crawl, choices)
+    refuse_early(crawl, choices)
     differ = changes(folder.asked, asked)
     if differ:
         tell(f"changed since the last run: {', '.join(differ)}; dependent stages are repeated")
@@ -258,7 +256,7 @@ def _todo(job: RunJob) -> set[str]:
     """Return the stages to do, with those between them that are never kept."""
     todo = {name for name in _kept_stages(job) if not job.is_kept(name)}
     todo |= {"smoothing"} if todo & {"anchors", "scores"} else set()
-    return todo | ({"evidence"} if "scores" in todo else set())
+    return todo | ({"evidence", "doubt"} if "scores" in todo else set())
 
 
 def _tell_start(job: RunJob, todo: set[str]) -> Estimate | None:
@@ -329,29 +327,3 @@ def _finish(job: RunJob, *, before_report: bool) -> None:
     if not former["stages"].items() >= stages.items() or former["asked"] != asked:
         job.folder.finish(stages, root=remember_path(job.crawl.root, job.folder.path))
     job.folder.show_report()
-
-
-def _refuse_early(crawl: Crawl, choices: Choices) -> None:
-    """Raise errors that would otherwise occur only after a long time."""
-    if choices.is_trained:
-        model = Path(choices.image_encoder)
-        Checkpoint.load(model).refuse_other_classes(crawl.class_names, "the crawl")
-    n_images, n_classes = len(crawl), len(crawl.class_names)
-    for name, n_rows in (
-        ("features", n_images),
-        ("text_embeddings", n_images),
-        ("label_embeddings", n_classes),
-        ("cnn_probs", n_images),
-    ):
-        own = getattr(choices, name)
-        if own is not None and len(open_array(own)) != n_rows:
-            raise InputError(f"{own} has {len(open_array(own))} rows, but {n_rows} are needed")
-    if choices.features is None and not crawl.has_pictures:
-        raise InputError("the crawl has no pictures; give their vectors (--features)")
-    if choices.text_embeddings is not None and choices.label_embeddings is None:
-        raise InputError("with text_embeddings, also give label_embeddings of the same encoder")
-    if choices.text_embeddings is None and not text_coverage(crawl)["any"]:
-        raise InputError(
-            "the crawl has no text for any image, but anchors are chosen by text; name the columns "
-            "that hold it (--column text=NAME)"
-        )
