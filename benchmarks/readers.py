@@ -70,7 +70,7 @@ def write_shards(where: Path, rows: list[dict[str, str]]) -> None:
 
 
 def write_folder(where: Path, rows: list[dict[str, str]]) -> None:
-    """Write a folder a class."""
+    """Write one folder per class."""
     for row in rows:
         path = where / "data" / row["path"]
         path.parent.mkdir(parents=True, exist_ok=True)

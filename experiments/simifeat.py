@@ -60,7 +60,7 @@ def share_right(triples: Labels, n_classes: int) -> Array:
 
 
 def _probabilities(flat: Array, n_classes: int) -> tuple[Array, Array]:
-    """Return P(label | class), a row a class, and P(class)."""
+    """Return P(label | class), one row per class, and P(class)."""
     return softmax(flat[:-n_classes].reshape(n_classes, -1), axis=1), softmax(flat[-n_classes:])
 
 

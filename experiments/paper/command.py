@@ -31,7 +31,7 @@ _OPTIONS = (
     click.option("-o", "--out", type=FOLDER, required=True,
                  help="Folder of the data set's models and results; the commands share it."),
     click.option("--imagenet", type=FOLDER,
-                 help="ImageNet's validation images, a folder a class.  [ROOT/imagenet/val]"),
+                 help="ImageNet's validation images, one folder per class.  [ROOT/imagenet/val]"),
     click.option("--classes", type=FILE, help="Google-500: file of its wnids.  [a half, drawn]"),
     click.option("--network", help="The network, see vsgraph train.  [the paper's ResNet50]"),
     click.option("--text-encoder", default=XLNET, show_default=True, help="Or minilm, or another."),

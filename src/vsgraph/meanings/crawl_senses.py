@@ -18,10 +18,16 @@ def describe_crawl(crawl: Crawl, *, wordnet: WordNet | None = None) -> list[Mean
     If the crawl gives the WordNet id of a class, that is its only sense. WordNet is opened by
     :meth:`WordNet.open` if not given.
     """
+    texts = texts_by_class(crawl, MOST_ROWS)
+    return describe_classes(crawl.class_names, crawl.wnids, texts, wordnet=wordnet)
+
+
+def texts_by_class(crawl: Crawl, most: int) -> list[list[str]]:
+    """Return the texts of each class, of at most so many images, evenly spread."""
     columns = crawl.labels_matrix().tocsc()
     texts = []
     for start, end in itertools.pairwise(columns.indptr):
         rows = np.sort(columns.indices[start:end])
-        of_class = crawl.texts(rows[evenly_spread(len(rows), MOST_ROWS)])
+        of_class = crawl.texts(rows[evenly_spread(len(rows), most)])
         texts.append([text for text in of_class if text])
-    return describe_classes(crawl.class_names, crawl.wnids, texts, wordnet=wordnet)
+    return texts

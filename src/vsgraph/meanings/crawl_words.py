@@ -1,14 +1,12 @@
 """What the texts of a crawl say word by word: unwanted senses, and mentions of the classes."""
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
 from scipy.sparse import csr_array
 
-from vsgraph.common.blocks import evenly_spread
 from vsgraph.common.checks import Floats
 from vsgraph.crawls.crawl import Crawl
+from vsgraph.meanings.crawl_senses import texts_by_class
 from vsgraph.meanings.mentions import Lexicon, find_mentions
 from vsgraph.meanings.senses import Meaning
 from vsgraph.meanings.unwanted import find_unwanted, unwanted_words
@@ -26,12 +24,7 @@ def propose_unwanted(
     `meanings` has the chosen one of each class, in the order of the classes; `encode` gives vectors
     of texts.
     """
-    columns = crawl.labels_matrix().tocsc()
-    texts = []
-    for start, end in itertools.pairwise(columns.indptr):
-        rows = np.sort(columns.indices[start:end])
-        of_class = crawl.texts(rows[evenly_spread(len(rows), MOST_TEXTS)])
-        texts.append([text for text in of_class if text])
+    texts = texts_by_class(crawl, MOST_TEXTS)
     return find_unwanted(meanings, texts, Lexicon(WordNet.open()), encode)
 
 
