@@ -48,12 +48,7 @@ class Lexicon:
 
     def kinds(self, wnid: str) -> set[str]:
         """Return a sense and everything that is a kind of it."""
-        kinds, new = {wnid}, [wnid]
-        while new:
-            below = {kind for one in new for kind in self.wordnet.synset(one).hyponyms}
-            new = sorted(below - kinds)
-            kinds |= below
-        return kinds
+        return {wnid, *(kind.wnid for kind in self.wordnet.below(wnid))}
 
     def names_of(self, meaning: Meaning) -> set[Phrase]:
         """Return the phrases that name a class."""

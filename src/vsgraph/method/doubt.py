@@ -251,9 +251,9 @@ def _distances(inputs: Inputs, anchors: Anchors, around: TextsAround, *, trust: 
 
 def _right_shares(counts: Floats, trust: float) -> Floats:
     """Return the share of right labels by class and distance, never more at a larger distance."""
-    share = np.clip((trust - WEB_LIKE_TRUST) / (1 - WEB_LIKE_TRUST), 0, 1)
-    plain, web_like, without = RIGHT_SHARES
-    expected = np.stack([share * plain + (1 - share) * web_like, without])[:, None]
+    expected = np.stack([_between(RIGHT_SHARES[0], RIGHT_SHARES[1], trust), RIGHT_SHARES[2]])[
+        :, None
+    ]
     expected = expected / expected.sum(axis=-1, keepdims=True)
     totals = counts.sum(axis=-1, keepdims=True)
     found = (counts + PRIOR_TEXTS * expected) / (totals + PRIOR_TEXTS)
@@ -264,10 +264,15 @@ def _right_shares(counts: Floats, trust: float) -> Floats:
 def weights_at(trust: float, *, with_words: bool) -> Floats:
     """Return the weights for a crawl of whose texts the share `trust` can be believed."""
     plain, web_like = WEIGHTS[with_words]
-    share = np.clip((trust - WEB_LIKE_TRUST) / (1 - WEB_LIKE_TRUST), 0, 1)
-    weights = share * plain + (1 - share) * web_like
+    weights = _between(plain, web_like, trust)
     weights[TEXT_TERMS] *= min(trust / WEB_LIKE_TRUST, 1)
     return weights
+
+
+def _between(plain: Floats, web_like: Floats, trust: float) -> Floats:
+    """Return numbers between those of texts as they are and of web-like texts."""
+    share = np.clip((trust - WEB_LIKE_TRUST) / (1 - WEB_LIKE_TRUST), 0, 1)
+    return share * plain + (1 - share) * web_like
 
 
 def _odds(probs: Floats) -> Floats:
