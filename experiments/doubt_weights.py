@@ -29,6 +29,7 @@ from vsgraph.meanings.wordnet import WordNet
 from vsgraph.method.algorithm import Solver
 from vsgraph.method.doubt import N_WITHOUT_WORDS, TERMS, Doubt
 from vsgraph.method.inputs import Words, check_inputs
+from vsgraph.result.scores import log_odds
 
 PENALTY = 2e-3
 CANDIDATES = 3  # classes per photo that are learned from: the web label and the likeliest
@@ -119,6 +120,20 @@ def judge(data: CocoWeb, form: Form, *, with_words: bool = True) -> Judged:
     return Judged(form.name, terms, shown, web_labels, evidence, weigher.model.trust)
 
 
+def judge_pictures(data: CocoWeb, form: Form) -> Judged:
+    """Correct a crawl whose texts are all missing, and return its terms: bias, graph, web label."""
+    number = {c: i for i, c in enumerate(form.classes)}
+    web_labels = np.array([number[c] for c in data.web_labels[form.rows]])
+    features = photo_features(data.images)[form.rows]
+    nothing = np.zeros((len(features), 2), np.float32)
+    inputs = check_inputs(features, nothing, np.ones((len(number), 2), np.float32), web_labels)
+    network = Solver(inputs).result("network").network
+    graph = np.concatenate([network[rows] for rows in network.blocks()])
+    terms = [np.ones_like(graph), np.clip(log_odds(graph), -7, 7), inputs.labels.toarray()]
+    shown = data.truth[np.ix_(form.rows, form.classes)]
+    return Judged(form.name, np.stack(terms, axis=-1), shown, web_labels, graph, 0.0)
+
+
 def _probe(features: Any, web_labels: Any, n_classes: int) -> NDArray[np.float32]:  # noqa: ANN401
     scores = linear_probe(features, web_labels, n_classes=n_classes, n_kept=n_classes)
     return np.asarray(scores)
@@ -176,6 +191,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     data = read_coco_web(options.data)
     other = read_coco_web(options.judge) if options.judge else None
+    silent = [judge_pictures(data, form) for form in forms(data) if not form.web_like]
+    print("without text: bias, graph, web label", learn(silent).round(2))
     for with_words in (True, False):
         made = [(form, judge(data, form, with_words=with_words)) for form in forms(data)]
         sets = {

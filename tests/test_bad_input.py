@@ -122,11 +122,6 @@ def test_nan_text_is_missing_text(crawl):
     np.testing.assert_array_equal(plain.final_probs, marked.final_probs)
 
 
-def test_no_text_at_all_is_refused(crawl):
-    with pytest.raises(InputError, match="text_embeddings has no text for any image"):
-        crawl.correct(text_embeddings=np.zeros_like(crawl.text))
-
-
 def test_a_class_without_text_keeps_its_labels_and_is_named():
     crawl = make_two_senses(n=120, noise=0.0, spread=0.05)
     crawl.text[crawl.web_labels == 2] = 0
@@ -135,15 +130,6 @@ def test_a_class_without_text_keeps_its_labels_and_is_named():
     rows = crawl.web_labels == 2
     assert (corrected.final_labels[rows] == 2).all()
     assert (corrected.rules[rows] == vsgraph.Rule.NOT_JUDGED).all()
-
-
-def test_very_little_text_falls_back_on_the_papers_fusion(crawl):
-    crawl.text[7:] = 0
-    with pytest.warns(VSGraphWarning) as said:
-        corrected = crawl.correct()
-    assert "fewer than two texts per class" in str(said[-1].message)
-    assert corrected.text_factor is None
-    np.testing.assert_array_equal(corrected.final_probs, corrected.gnn_probs)
 
 
 def test_an_unreadable_image_is_a_row_of_zeros_and_keeps_its_label(crawl):

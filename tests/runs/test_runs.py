@@ -255,7 +255,7 @@ def test_nothing_of_the_users_is_replaced_or_lost_silently(crawl, tmp_path):
         run(other, out)
     silent = put(tmp_path / "silent.csv", "path,label\na.jpg,bat\n")
     with pytest.raises(InputError, match="has no text for any image"):
-        run(silent, tmp_path / "silent")
+        run(silent, tmp_path / "silent", settings={"text_evidence": False})
 
 
 def test_a_crawl_that_is_gone_is_said_so(tmp_path):
@@ -524,3 +524,19 @@ def test_a_crawl_with_hostile_files_is_corrected_all_the_same(tmp_path, model_ca
     pages = "".join(page.read_text() for page in made.page.parent.rglob("*.html"))
     assert "onerror" not in pages
     assert "picture too large" in made.page.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:unchecked meaning")
+def test_a_crawl_without_text_is_judged_by_its_pictures(crawl, tmp_path):
+    rows = [json.loads(line) for line in crawl.read_text().splitlines()]
+    lines = [json.dumps({"file_name": r["file_name"], "query": r["query"]}) for r in rows]
+    silent = put(crawl.with_name("silent.jsonl"), "\n".join(lines))
+    told = CliRunner().invoke(
+        main, ["correct", str(silent), "-o", str(tmp_path / "run"), "--set", "anchors_per_class=4"]
+    )
+    assert told.exit_code == 0, told.output
+    assert "unchecked meaning: without text, the majority of each class is believed" in told.output
+    finished = Run.open(tmp_path / "run")
+    assert not finished.correction.is_checked
+    assert "Unchecked meaning." in finished.page.read_text()

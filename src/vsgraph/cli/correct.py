@@ -89,5 +89,7 @@ def correct_command(
             f"estimated: {estimate['left']:.0%} of the labels left are right (web labels: "
             f"{estimate['web']:.0%}); --purity sets the share"
         )
+    if not finished.correction.is_checked:
+        click.echo("unchecked meaning: without text, the majority of each class is believed")
     if "report" in finished.keys:
         click.echo(f"report: {finished.top_page.resolve()}")

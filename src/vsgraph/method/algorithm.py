@@ -25,6 +25,7 @@ from vsgraph.method.inputs import Inputs
 from vsgraph.method.network import Network, train_in_rounds
 from vsgraph.method.open_set import TextsAround
 from vsgraph.method.scoring import ImageScores, Scorer
+from vsgraph.method.unchecked import UNCHECKED, PictureDoubt, has_texts, match_pictures
 from vsgraph.neighbors.search import Neighbors, find_neighbors
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Anchors, Decisions
@@ -91,10 +92,16 @@ def smooth_texts(job: Job, graph: Graph) -> Floats:
     )  # fmt: skip
 
 
-def choose_anchors(job: Job, smoothed: Floats) -> AnchorChoice:
-    """Pick the images whose text is closest to the meaning of their label, as in Eq. 5."""
+def choose_anchors(job: Job, graph: Graph, smoothed: Floats) -> AnchorChoice:
+    """Pick the images whose text is closest to the meaning of their label, as in Eq. 5.
+
+    Without text, those are picked whose neighbors have the same label.
+    """
     inputs, per_class = job.inputs, job.settings.anchors_per_class
-    match = match_labels(smoothed, inputs.label_embeddings, inputs.labels)
+    if has_texts(inputs) or not job.settings.text_evidence:
+        match = match_labels(smoothed, inputs.label_embeddings, inputs.labels)
+    else:
+        match = match_pictures(inputs, graph.adjacency)
     anchors = pick_anchors(match, per_class=per_class, sources=inputs.sources)
     if not len(anchors):
         raise InputError("no image has text near it, so that no anchor can be chosen")
@@ -113,29 +120,27 @@ def train_network(job: Job, graph: Graph, choice: AnchorChoice) -> TrainedNetwor
 
 def weigh_witnesses(job: Job, trained: TrainedNetwork) -> Weigher | None:
     """Learn how far to believe graph, CNN, web label and text; None where Eq. 8 decides."""
+    inputs, network = job.inputs, trained.network
     if not job.settings.text_evidence:
         return None
-    inputs, network = job.inputs, trained.network
-    weigher = learn_weights(
+    if not has_texts(inputs):
+        warnings.warn(UNCHECKED, VSGraphWarning, stacklevel=2)
+        return None
+    return learn_weights(
         [network] if inputs.cnn_probs is None else [network, inputs.cnn_probs],
         inputs.text_embeddings, inputs.label_embeddings, inputs.labels,
         given=network.anchored, single=inputs.single, progress=job.progress,
     )  # fmt: skip
-    if weigher is None:
-        warnings.warn(
-            "fewer than two texts per class: too few to weigh the evidence, so Eq. 8 decides",
-            VSGraphWarning,
-            stacklevel=2,
-        )
-    return weigher
 
 
 def doubt_labels(
     job: Job, smoothed: Floats, trained: TrainedNetwork, weigher: Weigher | None
-) -> Doubt | None:
+) -> Doubt | PictureDoubt | None:
     """Learn how far labels can be believed; None with several labels, or if Eq. 8 decides."""
-    if weigher is None or not job.inputs.single:
+    if not (job.settings.text_evidence and job.inputs.single):
         return None
+    if weigher is None:
+        return PictureDoubt(job.inputs.labels)
     around = TextsAround(smoothed, trained.network.inputs.propagation)
     trust = weigher.model.trust
     return learn_doubt(job.inputs, trained.anchors, around, trust=trust, progress=job.progress)
@@ -146,7 +151,7 @@ def score_images(
     smoothed: Floats,
     trained: TrainedNetwork,
     weigher: Weigher | None,
-    doubt: Doubt | None,
+    doubt: Doubt | PictureDoubt | None,
 ) -> ImageScores:
     """Weigh all evidence, or fuse graph and CNN (Eq. 8), for every image."""
     scorer = Scorer(
@@ -189,8 +194,8 @@ STAGES = (
     Stage(
         "anchors",
         reads=("label_embeddings", "web_labels", "words", "sources"),
-        needs=("smoothing",),
-        settings=("anchors_per_class",),
+        needs=("graph", "smoothing"),
+        settings=("anchors_per_class", "text_evidence"),
         work=choose_anchors,
     ),
     Stage(
@@ -214,7 +219,7 @@ STAGES = (
         "doubt",
         reads=("features", "text_embeddings", "label_embeddings", "web_labels", "words"),
         needs=("smoothing", "network", "evidence"),
-        settings=(),
+        settings=("text_evidence",),
         work=doubt_labels,
     ),
     Stage(

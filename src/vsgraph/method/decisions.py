@@ -61,7 +61,8 @@ def decide_all(scores: ImageScores, web_labels: NDArray[Any], *, settings: Setti
         In the shape of `web_labels`.
     """
     if scores.unwanted is not None:
-        return decide_by_purity(scores, scores.unwanted, web_labels, purity=settings.purity)
+        purity = settings.purity if scores.text is not None else 0.0  # meanings are not checked
+        return decide_by_purity(scores, scores.unwanted, web_labels, purity=purity)
     far = _far_images(scores, settings, several=web_labels.ndim == 2)
     final_labels = np.empty_like(web_labels)
     decisions, rules = np.empty((2, len(web_labels)), np.uint8)

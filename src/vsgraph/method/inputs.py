@@ -16,7 +16,6 @@ from vsgraph.common.checks import (
     check_meanings,
     check_probs,
     check_vector,
-    filled_rows,
     label_matrix,
     unit_rows,
 )
@@ -140,8 +139,6 @@ def check_inputs(
         "text_embeddings", text_embeddings, n_rows=len(visual), n_columns=meaning.shape[1],
         nan_rows_are_missing=True, keep_half=True,
     )  # fmt: skip
-    if not filled_rows(text).any():
-        raise InputError("text_embeddings has no text for any image; anchors are chosen by text")
     shape = (len(visual), len(meaning))
     labels = check_labels("web_labels", web_labels, n_rows=shape[0], n_classes=shape[1])
     single = np.ndim(web_labels) == 1

@@ -13,6 +13,7 @@ from vsgraph.method.fusion import fuse_rows
 from vsgraph.method.inputs import Inputs
 from vsgraph.method.network import Network
 from vsgraph.method.open_set import TextsAround, text_nearness, typical_match
+from vsgraph.method.unchecked import PictureDoubt
 from vsgraph.result.parts import Anchors
 from vsgraph.result.scores import TopScores
 from vsgraph.settings import Settings
@@ -72,7 +73,7 @@ class Scorer:
     inputs: Inputs
     network: Network
     weigher: Weigher | None
-    doubt: Doubt | None
+    doubt: Doubt | PictureDoubt | None
     smoothed: Floats  # (n_images, n_text_dims)
     anchors: Anchors
     settings: Settings
@@ -133,6 +134,9 @@ class Scorer:
             if self.doubt is not None:
                 final = self.doubt.believe(rows, gnn, final) * self.network.anchored
             return scores | {"final": final, "text": factor}
+        if self.doubt is not None:
+            final = self.doubt.believe(rows, gnn, gnn) * self.network.anchored
+            return scores | {"final": final}
         if "cnn" not in scores:
             return scores | {"final": gnn}
         fused = fuse_rows(

@@ -47,7 +47,7 @@ class Labels:
             for labels in (correction.web_labels, correction.final_labels)
         )  # both sparse, (n_images, n_classes)
         self._rejected = correction.decisions == Decision.REJECT
-        self._right = correction.class_shares()[0] if correction.estimate else None
+        self._right = correction.class_shares()[0] if correction.unwanted is not None else None
 
     def tallies(self) -> Iterator[Tally]:
         """Count every class."""

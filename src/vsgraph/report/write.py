@@ -143,7 +143,8 @@ class _Writer:
             {
                 "up": "", "heading": self.heading, "names": self.names, "pages": self.pages,
                 "n_images": len(crawl), "format": crawl.format, "counts": counts,
-                "estimate": self.correction.estimate,
+                "estimate": correction.estimate, "is_checked": correction.is_checked,
+                "is_doubted": correction.unwanted is not None,
                 "tallies": self.ranked[:MOST_LISTED], "n_classes": len(self.names),
                 "map": drawn, "map_data": data, "problems": crawl.problems.lines(),
                 "n_unreadable": n_shown - len(self.pictures), "n_shown": n_shown,

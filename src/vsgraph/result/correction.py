@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,20 +11,11 @@ from scipy.sparse import csr_array
 
 from vsgraph.common.blocks import row_blocks
 from vsgraph.common.checks import Floats, check_number, filled_rows, label_matrix
-from vsgraph.common.files import (
-    FORMAT,
-    RECORD,
-    file_errors,
-    flat_arrays,
-    load_csr,
-    load_record,
-    new_folder,
-    open_array,
-    save_arrays,
-)
+from vsgraph.common.files import file_errors
 from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.result.explanation import Explanation, Link, two_steps
 from vsgraph.result.parts import Anchors, Decision, Rule, count_decisions, shares_by_class
+from vsgraph.result.saving import load_fields, save_correction
 from vsgraph.result.scores import TopScores, label_quality
 from vsgraph.settings import Settings
 
@@ -151,9 +141,17 @@ class Correction:
         return np.where(self.rules == Rule.NOT_JUDGED, 0.5, quality)
 
     @property
+    def is_checked(self) -> bool:
+        """Whether texts told which meaning of a label is meant; without text none could."""
+        return self.unwanted is None or self.text_factor is not None
+
+    @property
     def estimate(self) -> dict[str, float] | None:
-        """Estimated shares of right labels: `left`, of `web` labels; None without doubt."""
-        if self.unwanted is None:
+        """Estimated shares of right labels: `left`, of `web` labels.
+
+        None if labels were not doubted, or if their meaning is not checked.
+        """
+        if self.unwanted is None or not self.is_checked:
             return None
         left = self.decisions != Decision.REJECT
         right = float(self.confidence[left].mean()) if left.any() else 0.0
@@ -296,17 +294,7 @@ class Correction:
         overwrite : bool
             Replace an existing correction.
         """
-        values = {
-            "format": FORMAT,
-            "class_names": list(self.class_names),
-            "evidence_weights": self.evidence_weights,
-            "unwanted_names": list(self.unwanted_names),
-            "graph_recall": None if np.isnan(self.graph_recall) else self.graph_recall,
-            "settings": dataclasses.asdict(self.settings),
-        }
-        with new_folder(Path(folder), overwrite=overwrite) as fresh:
-            save_arrays(fresh, flat_arrays(self))
-            (fresh / RECORD).write_text(json.dumps(values, indent=2), encoding="utf-8")
+        save_correction(self, Path(folder), overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -322,29 +310,4 @@ class Correction:
         correction : Correction
             As it was saved.
         """
-        folder = Path(folder)
-        values = load_record(folder)
-        names = tuple(values["class_names"])
-        arrays: dict[str, Any] = {name: open_array(folder / f"{name}.npy") for name in _ARRAYS}
-        n_images = len(arrays["rules"])
-        for name in ("confusion", "unwanted"):
-            path = folder / f"{name}.npy"
-            arrays[name] = open_array(path) if path.exists() else None
-        for name in ("final_probs", "gnn_probs", "cnn_probs", "text_factor"):
-            arrays[name] = None
-            if name in {"final_probs", "gnn_probs"} or (folder / f"{name}_rest.npy").exists():
-                arrays[name] = TopScores.load(folder, len(names), prefix=f"{name}_")
-        return cls(
-            **arrays,
-            text_match=load_csr(folder, "text_match", (n_images, len(names))),
-            adjacency=load_csr(folder, "adjacency", (n_images, n_images)),
-            anchors=Anchors.load(folder),
-            class_names=names,
-            evidence_weights=values["evidence_weights"],
-            unwanted_names=tuple(values.get("unwanted_names", ())),
-            graph_recall=np.nan if values["graph_recall"] is None else values["graph_recall"],
-            settings=Settings.from_dict(values["settings"]),
-        )
-
-
-_ARRAYS = ("web_labels", "final_labels", "decisions", "rules")
+        return cls(**load_fields(Path(folder)))

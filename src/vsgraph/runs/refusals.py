@@ -8,9 +8,10 @@ from vsgraph.crawls.inspection import text_coverage
 from vsgraph.encoders.sources.checkpoints import Checkpoint
 from vsgraph.errors import InputError
 from vsgraph.runs.choices import Choices
+from vsgraph.settings import Settings
 
 
-def refuse_early(crawl: Crawl, choices: Choices) -> None:
+def refuse_early(crawl: Crawl, choices: Choices, settings: Settings) -> None:
     """Raise errors that would otherwise occur only after a long time."""
     if choices.is_trained:
         model = Path(choices.image_encoder)
@@ -29,8 +30,12 @@ def refuse_early(crawl: Crawl, choices: Choices) -> None:
         raise InputError("the crawl has no pictures; give their vectors (--features)")
     if choices.text_embeddings is not None and choices.label_embeddings is None:
         raise InputError("with text_embeddings, also give label_embeddings of the same encoder")
-    if choices.text_embeddings is None and not text_coverage(crawl)["any"]:
+    if (
+        choices.text_embeddings is None
+        and not settings.text_evidence
+        and not text_coverage(crawl)["any"]
+    ):
         raise InputError(
-            "the crawl has no text for any image, but anchors are chosen by text; name the columns "
-            "that hold it (--column text=NAME)"
+            "the crawl has no text for any image, but the paper's forms choose anchors by text; "
+            "name the columns that hold it (--column text=NAME)"
         )

@@ -175,7 +175,7 @@ def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool)
         "again": former.get("again", {}) | _again_from(request.redo_from),
     }
     crawl = read_crawl(path, **_with_paths(reading))
-    refuse_early(crawl, choices)
+    refuse_early(crawl, choices, settings)
     differ = changes(folder.asked, asked)
     if differ:
         tell(f"changed since the last run: {', '.join(differ)}; dependent stages are repeated")

@@ -1,0 +1,65 @@
+"""Crawls without text: what the pictures alone say.
+
+Without text nothing tells which meaning of a label is meant. The pictures still tell which images
+are unlike the others of their class. Anchors are the images whose neighbors have the same label,
+and the graph network learns from them as ever. What most images of a class show is believed to be
+its meaning. The meaning is not checked, so the share of right labels cannot be known, and only
+labels that are likelier wrong than right are changed.
+"""
+
+import dataclasses
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit
+
+from vsgraph.common.blocks import row_blocks
+from vsgraph.common.checks import Floats, filled_rows
+from vsgraph.method.evidence import MIN_TEXTS_PER_CLASS
+from vsgraph.method.inputs import Inputs
+from vsgraph.result.scores import log_odds
+
+UNCHECKED = (
+    "unchecked meaning: fewer than two texts per class, so what most images of a class show is "
+    "believed to be its meaning"
+)
+BIAS, GRAPH, WEB_LABEL = 0.54, 0.88, 2.42  # from experiments/doubt_weights.py
+LIMIT = 7.0  # largest log odds of the graph
+
+
+def has_texts(inputs: Inputs) -> bool:
+    """Return whether there is enough text to tell what images show."""
+    n_texts = int(filled_rows(inputs.text_embeddings).sum())
+    return n_texts >= MIN_TEXTS_PER_CLASS * len(inputs.class_names)
+
+
+def match_pictures(inputs: Inputs, adjacency: csr_array) -> csr_array:
+    """Return the share of neighbors with the same web label, in place of Eq. 5.
+
+    It has the shape (n_images, n_classes), with a number at each web label; NaN for an image
+    without a picture.
+    """
+    labels = inputs.labels
+    match = np.empty(labels.nnz, np.float32)
+    for rows in row_blocks(labels.shape[0], row_bytes=8 * labels.shape[1]):
+        near = csr_array(adjacency[rows])
+        total = np.maximum(near.sum(axis=1), np.finfo(np.float32).tiny)
+        scores = (near @ labels).toarray() / total[:, None]
+        scores[~filled_rows(inputs.features[rows])] = np.nan
+        starts = labels.indptr[rows.start : rows.stop + 1]
+        owner = np.repeat(np.arange(len(scores)), np.diff(starts))
+        match[starts[0] : starts[-1]] = scores[owner, labels.indices[starts[0] : starts[-1]]]
+    return csr_array((match, labels.indices, labels.indptr), shape=labels.shape)
+
+
+@dataclasses.dataclass(frozen=True)
+class PictureDoubt:
+    """How far labels can be believed by their pictures alone."""
+
+    labels: csr_array  # (n_images, n_classes)
+
+    def believe(self, rows: slice, gnn: Floats, _: Floats) -> Floats:
+        """Return the probability that each image of a block shows each class."""
+        odds = np.clip(log_odds(gnn), -LIMIT, LIMIT)
+        total = BIAS + GRAPH * odds + WEB_LABEL * self.labels[rows].toarray()
+        return expit(total).astype(np.float32)
