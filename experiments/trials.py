@@ -57,6 +57,7 @@ class Trial:
     features: Array
     text: Array
     meaning: Array
+    texts: NDArray[np.object_]  # in words, spoiled as their vectors
 
     @property
     def about(self) -> dict[str, object]:
@@ -105,9 +106,9 @@ class Trial:
     ) -> vsgraph.Correction:
         """Correct the labels of the trial."""
         given = {"features": self.features, "web_labels": self.data.web_labels}
-        given |= {"graph": self.graph} | changes
+        given |= {"text_embeddings": self.text, "graph": self.graph} | changes
         return vsgraph.correct(
-            text_embeddings=self.text, label_embeddings=self.meaning, cnn_probs=cnn,
+            label_embeddings=self.meaning, cnn_probs=cnn,
             settings=settings, class_names=self.data.class_names, **given,
         )  # fmt: skip
 
@@ -117,7 +118,10 @@ def draw(vectors: Vectors, *, seed: int, kind: str) -> Trial:
     data = vectors.data
     order = np.random.default_rng(seed).permutation(len(data.images))
     rows = np.sort(order[: round(DRAWN * len(order))])
-    text = vectors.text[rows]
+    text, texts = vectors.text[rows], np.array(data.texts, object)[rows]
+    if kind == WEB_LIKE:
+        text, texts = web_like(text, seed=seed), web_like(texts, seed=seed)
+        texts[texts == 0] = ""
     return Trial(
         seed=seed,
         kind=kind,
@@ -125,8 +129,9 @@ def draw(vectors: Vectors, *, seed: int, kind: str) -> Trial:
         data=data.take(rows),
         whole=data,
         features=vectors.features[rows],
-        text=web_like(text, seed=seed) if kind == WEB_LIKE else text,
+        text=text,
         meaning=vectors.meaning,
+        texts=texts,
     )
 
 

@@ -22,7 +22,7 @@ from vsgraph.method.inputs import check_inputs
 from vsgraph.result.correction import Correction
 from vsgraph.settings import Settings, by_full_name
 
-ALWAYS = ("keep", "relabel", "reject", "confidence", "seconds")
+ALWAYS = ("keep", "relabel", "reject", "left", "confidence", "estimated", "seconds")
 JUDGED: dict[str, Callable[[Evaluation], float]] = {
     "right": lambda judged: judged.accuracy["all"]["after"],
     "right_kept": lambda judged: judged.accuracy["not rejected"]["after"],
@@ -110,8 +110,8 @@ def check_measure(measure: str, *, judged: bool, several: bool) -> None:
 
     >>> check_measure("right", judged=False, several=False)
     Traceback (most recent call last):
-    vsgraph.errors.InputError: measure must be one of keep, relabel, reject, confidence, seconds,
-    got 'right'
+    vsgraph.errors.InputError: measure must be one of keep, relabel, reject, left, confidence,
+    estimated, seconds, got 'right'
     """
     known = ALWAYS + tuple(JUDGED) * judged + tuple(SEVERAL) * (judged and several)
     check_one_of("measure", measure, known)
@@ -166,7 +166,9 @@ def _measures(
 ) -> dict[str, float]:
     """Return the measures of a correction by name."""
     measures = {name: count / len(correction) for name, count in correction.counts.items()}
+    measures["left"] = 1 - measures["reject"]
     measures["confidence"] = float(correction.confidence.mean())
+    measures["estimated"] = (correction.estimate or {}).get("left", float("nan"))
     if truth is None:
         return measures
     judged = evaluate(correction, truth, known=known)

@@ -24,8 +24,8 @@ class SweepTable:
     parameters : dict of str to tuple
         Settings that were varied, with their values.
     rows : list of dict
-        The values, then `keep`, `relabel` and `reject` (shares of images), mean `confidence` and
-        `seconds`. With the truth also `right` (after, all images), `right_kept`, `right_in_set`,
+        The values, then `keep`, `relabel`, `reject` and `left` (shares of images), mean
+        `confidence`, `estimated` (share of right labels among those left) and `seconds`. With the truth also `right` (after, all images), `right_kept`, `right_in_set`,
         `right_likeliest` (likeliest class, among images that show one), `noise_precision`,
         `noise_recall`, `auroc` of confidence and `calibration_error`. With several labels per image
         also `c_f1`, `o_f1` and `map`.
@@ -92,8 +92,11 @@ class SweepTable:
         """Draw a measure over the first parameter, with one line per value of the second, as SVG.
 
         Further parameters get one panel per combination of their values. The default measure is
-        `right` if the truth was given, otherwise `keep`.
+        `right` if the truth was given, otherwise `keep`. Of a sweep over the purity alone, it is
+        drawn what is left, and how much of that is right, by estimate and by the truth.
         """
+        if measure is None and list(self.parameters) == ["purity"]:
+            return self._purity_svg()
         drawn = measure or ("right" if "right" in self.measures else "keep")
         check_one_of("measure", drawn, tuple(self.measures))
         across, *others = self.parameters
@@ -105,3 +108,14 @@ class SweepTable:
             points.append((row[across], row[drawn]))
         title = f"{drawn} by {' and '.join(self.parameters)}"
         return draw_lines(panels, title=title, x_name=across, y_name=drawn)
+
+    def _purity_svg(self) -> str:
+        """Draw coverage and share of right labels over the purity asked for."""
+        names = {"left": "images left", "estimated": "right of those, estimated",
+                 "right_kept": "right of those, true"}  # fmt: skip
+        lines = {
+            name: [(row["purity"], row[key]) for row in self.rows]
+            for key, name in names.items()
+            if key in self.rows[0]
+        }
+        return draw_lines({"": lines}, title="Coverage and purity", x_name="purity", y_name="share")

@@ -12,6 +12,7 @@ from vsgraph.common.files import RECORD, REPORT, file_errors, new_folder, refuse
 from vsgraph.common.progress import bar
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
+from vsgraph.judge.purity import draw_purity, purity_curve
 from vsgraph.meanings.senses import Meaning
 from vsgraph.report.cards import make_cards
 from vsgraph.report.content import MOST_PAGES, Amounts, ClassContent, Gatherer
@@ -23,6 +24,7 @@ from vsgraph.result.correction import Correction
 
 PICTURE_BYTES = 22 * 10**6
 MOST_LISTED = 5000
+CURVE = "purity.svg"
 
 
 @file_errors()
@@ -143,7 +145,7 @@ class _Writer:
             {
                 "up": "", "heading": self.heading, "names": self.names, "pages": self.pages,
                 "n_images": len(crawl), "format": crawl.format, "counts": counts,
-                "estimate": correction.estimate, "is_checked": correction.is_checked,
+                "estimate": correction.estimate, "has_curve": self._draw_curve(), "is_checked": correction.is_checked,
                 "is_doubted": correction.unwanted is not None,
                 "tallies": self.ranked[:MOST_LISTED], "n_classes": len(self.names),
                 "map": drawn, "map_data": data, "problems": crawl.problems.lines(),
@@ -155,6 +157,13 @@ class _Writer:
                 "unanchored": [self.names[number] for number in sorted(unanchored)],
             },
         )  # fmt: skip
+
+    def _draw_curve(self) -> bool:
+        """Draw right labels by coverage, true ones if the crawl knows what its images show."""
+        crawl = self.gatherer.crawl
+        drawn = draw_purity(purity_curve(self.correction, crawl.truth, crawl.truth_known))
+        (self.folder / "files" / CURVE).write_text(drawn, encoding="utf-8")
+        return bool(drawn)
 
     def write_class(self, place: int) -> None:
         """Write the page of the class at a place in the ranking."""
