@@ -117,7 +117,9 @@ def test_several_labels_an_image_are_measured_by_f1_and_map(two_senses):
 
 def test_without_truth_decisions_are_counted(two_senses):
     table = sweep(two_senses, grid={"k": (3,)}, settings=QUICK)
-    assert table.measures == ["keep", "relabel", "reject", "confidence", "seconds"]
+    assert table.measures == [
+        *("keep", "relabel", "reject", "left", "confidence", "estimated", "seconds")
+    ]
     row = table.rows[0]
     assert row["keep"] + row["relabel"] + row["reject"] == pytest.approx(1)
 

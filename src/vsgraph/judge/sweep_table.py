@@ -25,7 +25,8 @@ class SweepTable:
         Settings that were varied, with their values.
     rows : list of dict
         The values, then `keep`, `relabel`, `reject` and `left` (shares of images), mean
-        `confidence`, `estimated` (share of right labels among those left) and `seconds`. With the truth also `right` (after, all images), `right_kept`, `right_in_set`,
+        `confidence`, `estimated` (share of right labels among those left) and `seconds`. With
+        the truth also `right` (after, all images), `right_kept`, `right_in_set`,
         `right_likeliest` (likeliest class, among images that show one), `noise_precision`,
         `noise_recall`, `auroc` of confidence and `calibration_error`. With several labels per image
         also `c_f1`, `o_f1` and `map`.

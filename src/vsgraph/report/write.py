@@ -145,7 +145,8 @@ class _Writer:
             {
                 "up": "", "heading": self.heading, "names": self.names, "pages": self.pages,
                 "n_images": len(crawl), "format": crawl.format, "counts": counts,
-                "estimate": correction.estimate, "has_curve": self._draw_curve(), "is_checked": correction.is_checked,
+                "estimate": correction.estimate, "has_curve": self._draw_curve(),
+                "is_checked": correction.is_checked,
                 "is_doubted": correction.unwanted is not None,
                 "tallies": self.ranked[:MOST_LISTED], "n_classes": len(self.names),
                 "map": drawn, "map_data": data, "problems": crawl.problems.lines(),
