@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.checks import label_matrix
 from vsgraph.common.plot import draw_lines
-from vsgraph.judge.counts import Truth
+from vsgraph.judge.counts import Truth, check_judged
 from vsgraph.result.correction import Correction
 
 STEPS = 10
@@ -40,7 +39,7 @@ def purity_curve(
     surest = np.argsort(-belief, kind="stable")
     curve = {"estimated": _shares(belief[surest])}
     if truth is not None:
-        shown = label_matrix(truth, len(correction.class_names)) if np.ndim(truth) == 1 else truth
+        _, shown = check_judged(correction.final_probs, truth)
         likeliest = correction.final_probs.argmax()
         right = np.asarray(shown[np.arange(len(belief)), likeliest], float).ravel() * wanted
         judged = surest if known is None else surest[np.asarray(known)[surest]]
