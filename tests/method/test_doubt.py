@@ -8,9 +8,10 @@ from scipy.sparse import csr_array
 
 import vsgraph
 from vsgraph import Settings
+from vsgraph.method.algorithm import Solver
 from vsgraph.method.decisions import least_belief
 from vsgraph.method.doubt import TERMS, WEIGHTS, weights_at
-from vsgraph.method.inputs import Words
+from vsgraph.method.inputs import Words, check_inputs
 from vsgraph.result.parts import Decision, Rule
 
 N_TEXT = 48
@@ -132,3 +133,21 @@ def test_texts_that_cannot_be_trusted_say_nothing():
     assert WEIGHTS[True].shape == (2, len(TERMS))
     assert (weights_at(0.0, with_words=True)[5:12] == 0).all()
     np.testing.assert_array_equal(weights_at(1.0, with_words=True), WEIGHTS[True][0])
+
+
+@pytest.mark.parametrize(("n_other", "is_shifted"), [(0, False), (300, True)])
+def test_a_crawl_with_many_wrong_labels_is_believed_less(n_other, is_shifted):
+    crawl = make(n_other=n_other)
+    inputs = check_inputs(
+        crawl.features, crawl.texts, crawl.meanings, crawl.web_labels, words=crawl.words
+    )
+    solver = Solver(inputs, settings=Settings(anchors_per_class=20))
+    doubt = solver.result("doubt")
+    assert (doubt.shift < 0) == is_shifted
+    rows, network = slice(0, 50), solver.result("network").network
+    final, _ = solver.result("evidence").weigh(rows, [network[rows]])
+    before = dataclasses.replace(doubt, shift=0.0).believe(rows, network[rows], final)
+    after = doubt.believe(rows, network[rows], final)
+    assert (after <= before).all()
+    odds = np.argsort(before, axis=1, kind="stable") == np.argsort(after, axis=1, kind="stable")
+    assert odds.all()

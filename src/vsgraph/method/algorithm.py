@@ -8,21 +8,22 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from vsgraph.common.checks import Floats
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.method.anchors import match_labels, pick_anchors, smooth, warn_of_thin_classes
+from vsgraph.method.calibration import calibrate
 from vsgraph.method.decisions import decide_all
 from vsgraph.method.doubt import Doubt, learn_doubt
 from vsgraph.method.evidence import Weigher, learn_weights
+from vsgraph.method.given import AnchorChoice, Graph, Job, TrainedNetwork
 from vsgraph.method.graph import connect
 from vsgraph.method.inputs import Inputs
-from vsgraph.method.network import Network, train_in_rounds
+from vsgraph.method.network import train_in_rounds
 from vsgraph.method.open_set import TextsAround
 from vsgraph.method.scoring import ImageScores, Scorer
 from vsgraph.method.unchecked import UNCHECKED, PictureDoubt, has_texts, match_pictures
@@ -30,46 +31,6 @@ from vsgraph.neighbors.search import Neighbors, find_neighbors
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Anchors, Decisions
 from vsgraph.settings import Settings
-
-
-class Job(Protocol):
-    """What every stage is given beside the results of the stages that it needs."""
-
-    @property
-    def inputs(self) -> Inputs:
-        """The arrays of the crawl, checked, as the settings want them."""
-        ...
-
-    @property
-    def settings(self) -> Settings:
-        """The numbers of the correction."""
-        ...
-
-    @property
-    def progress(self) -> bool:
-        """Whether to show progress bars."""
-        ...
-
-
-class Graph(NamedTuple):
-    """The visual graph ``A``, (n_images, n_images), and the share of true neighbors in it."""
-
-    adjacency: csr_array
-    recall: float
-
-
-class AnchorChoice(NamedTuple):
-    """How well each text matches its web labels, (n_images, n_classes), and the anchors."""
-
-    match: csr_array
-    anchors: Anchors
-
-
-class TrainedNetwork(NamedTuple):
-    """The graph network, and the anchors that its last round learned from."""
-
-    network: Network
-    anchors: Anchors
 
 
 def build_graph(job: Job) -> Graph:
@@ -141,9 +102,10 @@ def doubt_labels(
         return None
     if weigher is None:
         return PictureDoubt(job.inputs.labels)
-    around = TextsAround(smoothed, trained.network.inputs.propagation)
-    trust = weigher.model.trust
-    return learn_doubt(job.inputs, trained.anchors, around, trust=trust, progress=job.progress)
+    network, trust = trained.network, weigher.model.trust
+    around = TextsAround(smoothed, network.inputs.propagation)
+    doubt = learn_doubt(job.inputs, trained.anchors, around, trust=trust, progress=job.progress)
+    return calibrate(doubt, network, weigher)
 
 
 def score_images(
@@ -217,7 +179,14 @@ STAGES = (
     ),
     Stage(
         "doubt",
-        reads=("features", "text_embeddings", "label_embeddings", "web_labels", "words"),
+        reads=(
+            "features",
+            "text_embeddings",
+            "label_embeddings",
+            "web_labels",
+            "words",
+            "cnn_probs",
+        ),
         needs=("smoothing", "network", "evidence"),
         settings=("text_evidence",),
         work=doubt_labels,

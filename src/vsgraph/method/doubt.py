@@ -172,11 +172,12 @@ class Doubt:
     nearness: Scale
     distance: Distance
     naming: Naming | None
+    shift: float = 0.0  # added to all log odds, see :mod:`vsgraph.method.calibration`
 
     def believe(self, rows: slice, gnn: Floats, final: Floats) -> Floats:
         """Return the probability that each image of a block shows each class."""
         terms = self.terms(rows, gnn, final)
-        total = np.zeros(gnn.shape)
+        total = np.full(gnn.shape, self.shift)
         for weight, term in zip(self.weights, terms, strict=True):
             total += weight * term
         right = np.exp(terms[TERMS.index("distance")])
@@ -251,7 +252,7 @@ def _distances(inputs: Inputs, anchors: Anchors, around: TextsAround, *, trust: 
 
 def _right_shares(counts: Floats, trust: float) -> Floats:
     """Return the share of right labels by class and distance, never more at a larger distance."""
-    expected = np.stack([_between(RIGHT_SHARES[0], RIGHT_SHARES[1], trust), RIGHT_SHARES[2]])[
+    expected = np.stack([between(RIGHT_SHARES[0], RIGHT_SHARES[1], trust), RIGHT_SHARES[2]])[
         :, None
     ]
     expected = expected / expected.sum(axis=-1, keepdims=True)
@@ -264,12 +265,12 @@ def _right_shares(counts: Floats, trust: float) -> Floats:
 def weights_at(trust: float, *, with_words: bool) -> Floats:
     """Return the weights for a crawl of whose texts the share `trust` can be believed."""
     plain, web_like = WEIGHTS[with_words]
-    weights = _between(plain, web_like, trust)
+    weights = between(plain, web_like, trust)
     weights[TEXT_TERMS] *= min(trust / WEB_LIKE_TRUST, 1)
     return weights
 
 
-def _between(plain: Floats, web_like: Floats, trust: float) -> Floats:
+def between(plain: Floats, web_like: Floats, trust: float) -> Floats:
     """Return numbers between those of texts as they are and of web-like texts."""
     share = np.clip((trust - WEB_LIKE_TRUST) / (1 - WEB_LIKE_TRUST), 0, 1)
     return share * plain + (1 - share) * web_like

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vsgraph.common.files import flat_arrays, load_csr, open_array, save_arrays
-from vsgraph.method.algorithm import AnchorChoice, Graph, TrainedNetwork
+from vsgraph.method.given import AnchorChoice, Graph, TrainedNetwork
 from vsgraph.method.network import Network, network_inputs
 from vsgraph.method.scoring import ImageScores
 from vsgraph.result.parts import Anchors, Decisions
