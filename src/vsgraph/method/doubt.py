@@ -71,6 +71,7 @@ FEW_MENTIONS = 5
 PRIOR_IMAGES = 5  # what the mean of all classes counts for in the mean of one
 SAMPLE = 4096
 KEPT = 32  # scores of an image
+FOLDS = 2  # of the probe that learns who is called so; more of them find no more
 
 Indices = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
@@ -217,8 +218,9 @@ def learn_doubt(
         named = _named(words)
         n_classes = named.shape[1]
         called = linear_probe(
-            inputs.features, named, n_classes=n_classes, n_kept=KEPT, progress=progress
-        )
+            inputs.features, named, n_classes=n_classes, n_folds=FOLDS, n_kept=KEPT,
+            progress=progress,
+        )  # fmt: skip
         scale = _scale(inputs, words.name_embeddings, anchors)
         mention = _usual_mention(inputs, words.names)
         naming = Naming(words, scale, mention, called, _call_rate(called, named))

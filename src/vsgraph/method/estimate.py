@@ -51,7 +51,7 @@ class Estimate:
     --------
     >>> plan = estimate(Settings(), n_images=489_755, n_dims=2048, n_classes=500)
     >>> list(plan.seconds)
-    ['reading', 'graph', 'smoothing', 'network', 'evidence', 'scores']
+    ['reading', 'graph', 'smoothing', 'network', 'evidence', 'doubt', 'scores']
     >>> 1e9 < plan.memory < 5e9
     True
     """
@@ -128,6 +128,8 @@ def estimate(
         "network": settings.rounds * steps * 4 * anchors * width * n_classes / REFERENCE_FLOPS
         + 2e-9 * anchors * reach * width,
         "evidence": 5.5e-6 * cells,
+        "doubt": settings.text_evidence
+        * (7e-5 * n + 4e-9 * n * n_text_dims * settings.n_neighbors),
         "scores": 2 * n * width * n_classes / REFERENCE_FLOPS
         + 1e-9 * edges * reach * n_dims
         + 2e-7 * n * n_classes,
@@ -154,6 +156,7 @@ def estimate_run(settings: Settings, *, n_images: int, n_texts: int, n_classes: 
     embedding = {
         "pictures": slower * n_images / PICTURES_A_SECOND,
         "texts": slower * n_texts / TEXTS_A_SECOND,
+        "probe": slower * 1.5e-4 * n_images,
     }
     vectors = 2 * n_images * (IMAGE_DIMS + TEXT_DIMS)
     memory = max(core.memory, ENCODER_BYTES)

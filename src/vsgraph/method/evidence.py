@@ -41,7 +41,7 @@ from vsgraph.common.checks import (
 from vsgraph.method.evidence_fit import SMALLEST, Doubles, Model, estimate, weighted
 from vsgraph.result.scores import log_odds
 
-SAMPLE_CELLS = 2**23  # texts times classes that the weights are estimated from
+SAMPLE_CELLS = 2**21  # texts times classes that the weights are estimated from
 MIN_TEXTS_PER_CLASS = 2
 
 
