@@ -45,6 +45,9 @@ class Anchors:
         return cls(*(open_array(folder / f"anchor_{field.name}.npy") for field in fields))
 
 
+NONE, UNANSWERED = -1, -2  # what a person may say besides a class: none of them, nothing yet
+
+
 class Decision(enum.IntEnum):
     """What to do with an image.
 
