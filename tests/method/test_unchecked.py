@@ -96,3 +96,19 @@ def test_pictures_speak_for_a_label_as_often_as_neighbors_have_it():
     np.testing.assert_allclose(match.data[:3], [0.75, 1, 0])
     assert np.isnan(match.data[3])
     assert match.indices.tolist() == [0, 0, 1, 0]
+
+
+def test_answers_teach_without_text_too():
+    features, web_labels, shown = make(n_wrong=25)
+    answers = np.full(len(shown), -2)
+    answers[::6] = shown[::6]
+    nothing = np.zeros((len(features), 3))
+    with pytest.warns(VSGraphWarning, match="unchecked meaning"):
+        taught = vsgraph.correct(
+            features, nothing, np.eye(N_CLASSES, 3) + 0.1, web_labels, answers=answers,
+            settings=Settings(anchors_per_class=20),
+        )  # fmt: skip
+    with pytest.warns(VSGraphWarning, match="unchecked meaning"):
+        plain = correct(features, web_labels)
+    others, wrong = answers == -2, web_labels != shown
+    assert taught.label_quality[others & wrong].mean() < plain.label_quality[others & wrong].mean()

@@ -169,6 +169,12 @@ def lock(path: Path) -> IO[str]:
     raise InputError(f"{path.parent} is in use by another process; wait for it or end it")
 
 
+def wait_for_lock(file: IO[Any]) -> None:
+    """Lock an open file until it is closed; wait while another process holds it."""
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
 def flat_arrays(record: Any) -> dict[str, NDArray[Any]]:  # noqa: ANN401
     """Return all arrays of a record, also nested, by the names of their files.
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vsgraph.common.checks import Floats
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.method.anchors import match_labels, pick_anchors, smooth, warn_of_thin_classes
+from vsgraph.method.answers import exclude_from_anchors, pin_anchors
 from vsgraph.method.calibration import calibrate
 from vsgraph.method.decisions import decide_all
 from vsgraph.method.doubt import Doubt, learn_doubt
@@ -63,7 +64,9 @@ def choose_anchors(job: Job, graph: Graph, smoothed: Floats) -> AnchorChoice:
         match = match_labels(smoothed, inputs.label_embeddings, inputs.labels)
     else:
         match = match_pictures(inputs, graph.adjacency)
-    anchors = pick_anchors(match, per_class=per_class, sources=inputs.sources)
+    allowed = exclude_from_anchors(match, inputs)
+    anchors = pick_anchors(allowed, per_class=per_class, sources=inputs.sources)
+    anchors = pin_anchors(anchors, inputs.answers)
     if not len(anchors):
         raise InputError("no image has text near it, so that no anchor can be chosen")
     warn_of_thin_classes(inputs.class_names[: inputs.n_wanted], anchors, match, per_class)
@@ -119,7 +122,7 @@ def score_images(
     scorer = Scorer(
         job.inputs, trained.network, weigher, doubt, smoothed, trained.anchors, job.settings
     )
-    return scorer.score_all(progress=job.progress)
+    return scorer.taught().score_all(progress=job.progress)
 
 
 def decide_images(job: Job, scores: ImageScores) -> Decisions:
@@ -155,7 +158,7 @@ STAGES = (
     ),
     Stage(
         "anchors",
-        reads=("label_embeddings", "web_labels", "words", "sources"),
+        reads=("label_embeddings", "web_labels", "words", "sources", "answers"),
         needs=("graph", "smoothing"),
         settings=("anchors_per_class", "text_evidence"),
         work=choose_anchors,
@@ -193,7 +196,7 @@ STAGES = (
     ),
     Stage(
         "scores",
-        reads=("features", "text_embeddings", "label_embeddings", "words", "cnn_probs"),
+        reads=("features", "text_embeddings", "label_embeddings", "words", "cnn_probs", "answers"),
         needs=("smoothing", "network", "evidence", "doubt"),
         settings=("confidence_threshold", "gnn_weight", "kept_scores"),
         work=score_images,

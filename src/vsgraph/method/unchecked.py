@@ -60,6 +60,10 @@ class PictureDoubt:
 
     def believe(self, rows: slice, gnn: Floats, _: Floats) -> Floats:
         """Return the probability that each image of a block shows each class."""
+        one, graph, web_label = self.terms(rows, gnn, gnn)
+        return expit(BIAS * one + GRAPH * graph + WEB_LABEL * web_label).astype(np.float32)
+
+    def terms(self, rows: slice, gnn: Floats, _: Floats) -> list[Floats]:
+        """Return what is added up: one, the log odds of the graph, the web label."""
         odds = np.clip(log_odds(gnn), -LIMIT, LIMIT)
-        total = BIAS + GRAPH * odds + WEB_LABEL * self.labels[rows].toarray()
-        return expit(total).astype(np.float32)
+        return [np.ones((1, 1)), odds, self.labels[rows].toarray()]

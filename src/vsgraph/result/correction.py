@@ -16,7 +16,7 @@ from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.result.explanation import Explanation, Link, two_steps
 from vsgraph.result.parts import Anchors, Decision, Rule, count_decisions, shares_by_class
 from vsgraph.result.saving import load_fields, save_correction
-from vsgraph.result.scores import TopScores, label_quality
+from vsgraph.result.scores import TopScores, web_quality
 from vsgraph.settings import Settings
 
 if TYPE_CHECKING:
@@ -126,18 +126,13 @@ class Correction:
         It is low if the label is probably wrong, one half if it could not be judged, and one if
         there is no web label.
         """
-        web = self.web_labels
         if self.unwanted is not None:
-            return np.where(self.rules == Rule.NOT_JUDGED, 0.5, self.final_probs.at(web))
-
-        def lowest(rows: slice) -> Floats:
-            quality = label_quality(self.final_probs[rows], self.gnn_probs[rows])
-            if web.ndim == 1:
-                return quality[np.arange(len(quality)), web[rows]]
-            return np.where(web[rows], quality, 1).min(axis=1)
-
-        blocks = row_blocks(len(self), row_bytes=32 * len(self.class_names))
-        quality = np.concatenate([lowest(rows) for rows in blocks])
+            quality = self.final_probs.at(self.web_labels)
+        else:
+            quality = web_quality(self.web_labels, self.final_probs, self.gnn_probs)
+            web, final = self.web_labels, self.final_labels
+            right = web == final if web.ndim == 1 else (web <= final).all(axis=1)
+            quality = np.where(self.rules == Rule.ANSWERED, right, quality)
         return np.where(self.rules == Rule.NOT_JUDGED, 0.5, quality)
 
     @property
@@ -197,8 +192,8 @@ class Correction:
         names = [self.class_names[c] for c in match.indices]
         return Explanation(
             row=row,
-            web_labels=self._names(self.web_labels[row]),
-            final_labels=self._names(self.final_labels[row]),
+            web_labels=self.names_of(self.web_labels[row]),
+            final_labels=self.names_of(self.final_labels[row]),
             decision=Decision(self.decisions[row]).name.lower(),
             reason=self.reason(row),
             text_match=dict(zip(names, match.data.tolist(), strict=True)),
@@ -220,7 +215,7 @@ class Correction:
         number = -1 if self.unwanted is None else int(self.unwanted[row])
         return self.unwanted_names[number] if number >= 0 else ""
 
-    def _names(self, labels: Any) -> tuple[str, ...]:  # noqa: ANN401
+    def names_of(self, labels: Any) -> tuple[str, ...]:  # noqa: ANN401
         """Return the names of one image's labels, of either shape."""
         classes = np.flatnonzero(labels) if np.ndim(labels) else [labels] if labels >= 0 else []
         return tuple(self.class_names[c] for c in classes)
@@ -237,7 +232,7 @@ class Correction:
         edges = csr_array(self.adjacency[[row]])
         best = np.argsort(-edges.data, kind="stable")[:n_shown]
         return tuple(
-            Link(int(i), float(w), ", ".join(self._names(self.web_labels[i])))
+            Link(int(i), float(w), ", ".join(self.names_of(self.web_labels[i])))
             for i, w in zip(edges.indices[best], edges.data[best], strict=True)
         )
 
@@ -251,8 +246,8 @@ class Correction:
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return the columns of the table as Python lists, one value per image."""
-        web: list[Any] = [self._names(labels) for labels in self.web_labels]
-        final: list[Any] = [self._names(labels) for labels in self.final_labels]
+        web: list[Any] = [self.names_of(labels) for labels in self.web_labels]
+        final: list[Any] = [self.names_of(labels) for labels in self.final_labels]
         if self.web_labels.ndim == 1:
             web = [names[0] for names in web]
             final = [names[0] if names else None for names in final]
