@@ -56,9 +56,9 @@ $(VENV)/bin/python:
 	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
 
 $(BASE): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[encoders,scale,wordnet]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[encoders,scale,wordnet,review]'
 	touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[scale,table,wordnet]' --group dev
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[scale,table,wordnet,review]' --group dev
 	touch $@ $(BASE)
