@@ -116,7 +116,8 @@ def choose_sense(meanings: Sequence[Meaning], chosen: Meaning) -> list[Meaning]:
     The class keeps its other senses, so that they can be chosen again. A sense that the table does
     not have yet is added.
 
-    >>> bird, machine = Meaning("crane", None, "a bird", chosen=True), Meaning("crane", None, "hoist")
+    >>> bird = Meaning("crane", None, "a bird", chosen=True)
+    >>> machine = Meaning("crane", None, "hoist")
     >>> [(sense.description, sense.chosen) for sense in choose_sense([bird, machine], machine)]
     [('hoist', True), ('a bird', False)]
     """

@@ -26,7 +26,8 @@ HEADERS = {
 SAFE = {"GET", "HEAD"}
 OWN_SITES = {"", "same-origin", "none"}  # of sec-fetch-site; '' from programs that do not say it
 WELCOME = (
-    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Review</title><link rel="icon" href="/files/icon.svg">'
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Review</title>'
+    '<link rel="icon" href="/files/icon.svg">'
     '<meta http-equiv="refresh" content="0; url=/"><p><a href="/">Open the review</a></p></html>'
 )
 

@@ -5,15 +5,18 @@ it can remove: p (1 - p) of its web label, and of the look-alikes with the same 
 alike they are. What is asked for earlier, or answered already, takes its share away.
 """
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.common.checks import Floats
 from vsgraph.result.correction import Correction
-from vsgraph.result.parts import Rule
+from vsgraph.result.parts import UNANSWERED, Rule
 
 POOL = 4096  # candidates beyond those asked for
+UNSURE = 0.09  # p (1 - p) of a label that is 10 to 90 % probable
 SETTLED = 0.7  # share of the doubt of a look-alike that one answer removes
 
 
@@ -24,34 +27,39 @@ def queue(
 
     `answered_labels` has an entry for each image, -2 if it is not answered yet; None if none is.
     """
-    doubt, links = worth_parts(correction, answered_labels)
+    doubt, links = _worth_parts(correction, answered_labels)
     gain = doubt + SETTLED * (links @ doubt)
-    is_open = gain > 0
     if answered_labels is not None:
-        is_open &= np.asarray(answered_labels) == -2
-    open_rows = np.flatnonzero(is_open)
+        gain[np.asarray(answered_labels) != UNANSWERED] = 0
+    open_rows = np.flatnonzero(gain > 0)
     n_pool = min(len(open_rows), n + POOL)
-    pool = open_rows[np.argsort(-gain[open_rows], kind="stable")[:n_pool]]
-    return _pick(pool, doubt.copy(), links, min(n, n_pool))
+    if n_pool < len(open_rows):
+        open_rows = open_rows[np.argpartition(-gain[open_rows], n_pool)[:n_pool]]
+    pool = open_rows[np.lexsort((open_rows, -gain[open_rows]))]
+    return _pick(pool, doubt, links, min(n, n_pool))
 
 
-def worth_parts(
+def _worth_parts(
     correction: Correction, answered_labels: NDArray[np.intp] | None
 ) -> tuple[Floats, csr_array]:
     """Return the doubt of each label, (n_images,), and the links among images of one label."""
-    right = np.clip(np.asarray(correction.label_quality, np.float64), 0, 1)
-    doubt = right * (1 - right)
-    doubt[correction.rules == Rule.NOT_JUDGED] = 0
-    links = _same_label(correction)
+    doubt, links = _own_doubt(correction), same_label_links(correction)
     if answered_labels is not None:
-        answered = np.asarray(answered_labels) != -2
-        near = csr_array(links @ answered.astype(np.float64)[:, None]).toarray().ravel()
-        doubt = doubt * (1 - SETTLED) ** near
+        answered = np.asarray(answered_labels) != UNANSWERED
+        if answered.any():
+            doubt = doubt * (1 - SETTLED) ** (links @ answered.astype(np.float32))
         doubt[answered] = 0
     return doubt, links
 
 
-def _same_label(correction: Correction) -> csr_array:
+def _own_doubt(correction: Correction) -> Floats:
+    """Return p (1 - p) of each web label, 0 where there is nothing to judge by."""
+    right = np.clip(np.asarray(correction.label_quality, np.float64), 0, 1)
+    return np.where(correction.rules == Rule.NOT_JUDGED, 0, right * (1 - right))
+
+
+@functools.lru_cache(maxsize=1)
+def same_label_links(correction: Correction) -> csr_array:
     """Return the links of the visual graph between images that share a web label."""
     graph, web = correction.adjacency, correction.web_labels
     sources = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
@@ -60,7 +68,7 @@ def _same_label(correction: Correction) -> csr_array:
     else:
         same = (web[sources] & web[graph.indices]).any(axis=1)
     data = np.where(same & (graph.indices != sources), np.clip(graph.data, 0, 1), 0)
-    return csr_array((data.astype(np.float64), graph.indices, graph.indptr), graph.shape)
+    return csr_array((data.astype(np.float32), graph.indices, graph.indptr), graph.shape)
 
 
 def _pick(pool: NDArray[np.intp], doubt: Floats, links: csr_array, n: int) -> NDArray[np.intp]:
@@ -101,14 +109,14 @@ def reasons(
     correction: Correction, answered_labels: NDArray[np.intp] | None, rows: NDArray[np.intp]
 ) -> list[str]:
     """Return for each row in words why it is worth an answer."""
-    doubt, links = worth_parts(correction, answered_labels)
-    right = correction.label_quality
+    doubt, links = _own_doubt(correction), same_label_links(correction)
     told = []
     for row in rows.tolist():
         near, weights = _row_of(links, row)
-        n_open = int(((doubt[near] > 0.09) & (weights > 0)).sum())
-        says = f"label {right[row]:.0%} probable"
-        told.append(
-            f"{says}, {n_open} unsure look{'s' if n_open == 1 else ''} alike" if n_open else says
-        )
+        is_open = (doubt[near] > UNSURE) & (weights > 0)
+        if answered_labels is not None:
+            is_open &= answered_labels[near] == UNANSWERED
+        n_open = int(is_open.sum())
+        alike = f", {n_open} unsure look{'s' if n_open == 1 else ''} alike" if n_open else ""
+        told.append(f"label {correction.label_quality[row]:.0%} probable{alike}")
     return told
