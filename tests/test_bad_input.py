@@ -53,6 +53,21 @@ def test_wrong_lengths_are_refused_with_both_numbers(crawl):
         crawl.correct(sources=["google"])
 
 
+def test_answers_that_do_not_fit_are_refused(crawl):
+    with pytest.raises(InputError, match=r"answers must be \(80,\) whole numbers.*\(79,\)"):
+        crawl.correct(answers=np.zeros(79, int))
+    with pytest.raises(InputError, match=r"answers must be \(80,\) whole numbers.*float64"):
+        crawl.correct(answers=np.zeros(80))
+    wrong = np.full(80, -2)
+    wrong[[4, 7]] = 4, -3
+    with pytest.raises(InputError, match=r"answers must lie in -2\.\.3, .* in rows 4, 7"):
+        crawl.correct(answers=wrong)
+    several = np.eye(4, dtype=bool)[crawl.web_labels]
+    crawl.correct(web_labels=several, answers=np.full(80, -2))
+    with pytest.raises(InputError, match="only if images have one web label each"):
+        crawl.correct(web_labels=several, answers=np.zeros(80, int))
+
+
 def test_labels_out_of_range_are_refused_by_row(crawl):
     crawl.web_labels[7] = 4
     with pytest.raises(InputError, match=r"web_labels must lie in 0\.\.3, got 0\.\.4 \(row 7\)"):

@@ -1,6 +1,8 @@
 """The answers of all reviewers of a run, merged, and matched with the rows of a crawl."""
 
 import dataclasses
+import hashlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ from vsgraph.result.parts import NONE, UNANSWERED
 
 BY_NAME = "name:"  # before the key of a picture whose content is not known
 N_SHOWN = 5
+Keys = Sequence[str] | NDArray[np.object_]  # of pictures, one per image
 
 
 def picture_keys(images: Sequence[str], keys: NDArray[np.uint8] | None) -> NDArray[np.object_]:
@@ -62,7 +65,7 @@ class Answers:
     n_by_reviewer: dict[str, int]  # pictures
     problems: list[str]  # lines of journals that cannot be read
 
-    def labels(self, keys: Sequence[str], class_names: Sequence[str]) -> NDArray[np.intp]:
+    def labels(self, keys: Keys, class_names: Sequence[str]) -> NDArray[np.intp]:
         """Return the answer to each image: a class, NONE or UNANSWERED, (n_images,).
 
         `keys` are those of :func:`picture_keys`. An answer that names several classes, or one
@@ -79,8 +82,15 @@ class Answers:
             labels[:] = [chosen.get(key, UNANSWERED) for key in keys]
         return labels
 
+    def digest(self) -> str:
+        """Return a digest of the answers that teach; empty if there are none."""
+        said = sorted((picture, sorted(answer.new)) for picture, answer in self.given.items())
+        return (
+            hashlib.blake2b(json.dumps(said).encode(), digest_size=16).hexdigest() if said else ""
+        )
+
     def matrix(
-        self, keys: Sequence[str], class_names: Sequence[str]
+        self, keys: Keys, class_names: Sequence[str]
     ) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
         """Return the answers where images have several labels: (n_rows, n_classes), their rows."""
         number = {name: place for place, name in enumerate(class_names)}
@@ -91,9 +101,7 @@ class Answers:
             matrix[place, [number[name] for name in known[keys[row]].new]] = True
         return matrix, np.array(rows, np.intp)
 
-    def lines(
-        self, keys: Sequence[str], class_names: Sequence[str], *, several: bool = False
-    ) -> list[str]:
+    def lines(self, keys: Keys, class_names: Sequence[str], *, several: bool = False) -> list[str]:
         """Return what to tell a person: answers that cannot be used, conflicts, damaged lines."""
         found = set(keys) if self.given else set()
         here = [answer for picture, answer in self.given.items() if picture in found]

@@ -25,6 +25,7 @@ def correct(  # noqa: PLR0913
     sources: ArrayLike | None = None,
     class_names: Sequence[str] | None = None,
     words: Words | None = None,
+    answers: ArrayLike | None = None,
     settings: Settings | None = None,
     progress: bool = False,
 ) -> Correction:
@@ -53,6 +54,9 @@ def correct(  # noqa: PLR0913
         Names for the classes; their numbers otherwise.
     words : Words, optional
         Names of the classes, which texts have them, and senses that are not meant.
+    answers : int array of shape (n_images,), optional
+        What people say that images show: a class, -1 for none of the classes, -2 for an image that
+        nobody has looked at. Only if images have one web label each.
     settings : Settings, optional
         The numbers to use; the defaults otherwise.
     progress : bool
@@ -82,6 +86,6 @@ def correct(  # noqa: PLR0913
         raise InputError(f"settings must be a vsgraph.Settings, got {type(settings).__name__}")
     inputs = check_inputs(
         features, text_embeddings, label_embeddings, web_labels, cnn_probs,
-        graph=graph, sources=sources, class_names=class_names, words=words,
+        graph=graph, sources=sources, class_names=class_names, words=words, answers=answers,
     )  # fmt: skip
     return Solver(inputs, progress=progress).correct(settings)

@@ -18,11 +18,13 @@ from vsgraph.common.checks import (
     check_vector,
     filled_rows,
     label_matrix,
+    name_rows,
     unit_rows,
 )
 from vsgraph.errors import InputError
 from vsgraph.method.graph import adopt_graph
 from vsgraph.neighbors.search import Neighbors
+from vsgraph.result.parts import NONE, UNANSWERED
 from vsgraph.result.scores import TopScores
 
 
@@ -76,6 +78,7 @@ class Inputs:
     sources: NDArray[Any] | None  # (n_images,), where each image comes from
     class_names: tuple[str, ...]
     words: Words | None = None
+    answers: NDArray[np.intp] | None = None  # (n_images,), what people say; None if nothing
     descriptions: Floats | None = None  # (n_classes, n_text_dims), meanings without names
     n_unwanted: int = 0  # how many of the classes, the last ones, are senses that are not meant
 
@@ -132,6 +135,7 @@ def check_inputs(
     sources: ArrayLike | None = None,
     class_names: Sequence[str] | None = None,
     words: Words | None = None,
+    answers: ArrayLike | None = None,
 ) -> Inputs:
     """Check that the arrays fit together; the parameters are those of :func:`vsgraph.correct`."""
     visual = check_matrix("features", features, keep_half=True)
@@ -158,6 +162,7 @@ def check_inputs(
         sources=sources,
         class_names=check_names(class_names, n_classes=len(meaning)),
         words=None if words is None else _check_words(words, text, len(meaning)),
+        answers=None if answers is None else _check_answers(answers, shape, single=single),
     )
 
 
@@ -197,6 +202,28 @@ def _check_words(words: Words, text: Floats, n_classes: int) -> Words:
         if shape != (len(text), n_columns):
             raise InputError(f"words.{name} must have shape {(len(text), n_columns)}, got {shape}")
     return words
+
+
+def _check_answers(
+    answers: ArrayLike, shape: tuple[int, int], *, single: bool
+) -> NDArray[np.intp] | None:
+    """Return what people say of each image; None if nobody has said anything."""
+    given = np.asarray(answers)
+    if given.dtype.kind not in "iu" or given.shape != shape[:1]:
+        raise InputError(
+            f"answers must be ({shape[0]},) whole numbers: a class, {NONE} for none of them, "
+            f"{UNANSWERED} where nobody was asked; got {given.dtype} {given.shape}"
+        )
+    bad = (given < UNANSWERED) | (given >= shape[1])
+    if bad.any():
+        raise InputError(
+            f"answers must lie in {UNANSWERED}..{shape[1] - 1}, but do not in {name_rows(bad)}"
+        )
+    if (given == UNANSWERED).all():
+        return None
+    if not single:
+        raise InputError("answers can be learned from only if images have one web label each")
+    return given.astype(np.intp)
 
 
 def _check_graph(graph: csr_array | Neighbors, *, n_images: int) -> csr_array | Neighbors:

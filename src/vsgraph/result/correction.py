@@ -26,7 +26,7 @@ from vsgraph.common.files import (
 from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.result.explanation import Explanation, Link, two_steps
 from vsgraph.result.parts import Anchors, Decision, Rule, count_decisions, shares_by_class
-from vsgraph.result.scores import TopScores, label_quality
+from vsgraph.result.scores import TopScores, web_quality
 from vsgraph.settings import Settings
 
 if TYPE_CHECKING:
@@ -136,18 +136,13 @@ class Correction:
         It is low if the label is probably wrong, one half if it could not be judged, and one if
         there is no web label.
         """
-        web = self.web_labels
         if self.unwanted is not None:
-            return np.where(self.rules == Rule.NOT_JUDGED, 0.5, self.final_probs.at(web))
-
-        def lowest(rows: slice) -> Floats:
-            quality = label_quality(self.final_probs[rows], self.gnn_probs[rows])
-            if web.ndim == 1:
-                return quality[np.arange(len(quality)), web[rows]]
-            return np.where(web[rows], quality, 1).min(axis=1)
-
-        blocks = row_blocks(len(self), row_bytes=32 * len(self.class_names))
-        quality = np.concatenate([lowest(rows) for rows in blocks])
+            quality = self.final_probs.at(self.web_labels)
+        else:
+            quality = web_quality(self.web_labels, self.final_probs, self.gnn_probs)
+            web, final = self.web_labels, self.final_labels
+            right = web == final if web.ndim == 1 else (web <= final).all(axis=1)
+            quality = np.where(self.rules == Rule.ANSWERED, right, quality)
         return np.where(self.rules == Rule.NOT_JUDGED, 0.5, quality)
 
     @property

@@ -74,6 +74,7 @@ class Rule(enum.IntEnum):
     UNSURE = 4
     DOUBTFUL = 5
     UNWANTED = 6
+    ANSWERED = 7
 
     @property
     def sentence(self) -> str:
@@ -89,6 +90,7 @@ OUTCOMES = {
     Rule.UNSURE: Decision.KEEP,
     Rule.DOUBTFUL: Decision.REJECT,
     Rule.UNWANTED: Decision.REJECT,
+    Rule.ANSWERED: Decision.KEEP,  # or what the answer says, see result.answered
 }
 _SENTENCES = {
     Rule.NOT_JUDGED: "there is nothing to judge it by (no anchors, or no picture and text)",
@@ -98,6 +100,7 @@ _SENTENCES = {
     Rule.UNSURE: "another label is likelier, but not by enough to overrule the web label",
     Rule.DOUBTFUL: "no label is sure enough for the wanted share of right labels",
     Rule.UNWANTED: "the image most likely shows a sense that is not meant",
+    Rule.ANSWERED: "a person decided",
 }
 
 

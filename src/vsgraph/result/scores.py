@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
+from vsgraph.common.blocks import row_blocks
 from vsgraph.common.checks import Floats
 from vsgraph.common.files import open_array
 from vsgraph.errors import InputError
@@ -155,10 +156,14 @@ class TopScores:
         """Return the scores with some rows replaced by those of a dense block."""
         if not len(rows):
             return self
-        copies: dict[str, Any] = {name: np.array(array) for name, array in self.parts().items()}
-        changed = dataclasses.replace(self, **copies)
+        changed = self.copy()
         changed.put(rows, block)
         return changed
+
+    def copy(self) -> Self:
+        """Return a copy in memory, to be changed by :meth:`put`."""
+        copies: dict[str, Any] = {name: np.array(array) for name, array in self.parts().items()}
+        return dataclasses.replace(self, **copies)
 
     @property
     def total(self) -> Floats:
@@ -189,6 +194,19 @@ def label_quality(final_probs: Floats, gnn_probs: Floats) -> Floats:
     [0.75, 0.25]
     """
     return expit((log_odds(final_probs) + log_odds(gnn_probs)) / 2)
+
+
+def web_quality(web: NDArray[Any], final_probs: TopScores, gnn_probs: TopScores) -> Floats:
+    """Return the :func:`label_quality` of each image's web label, the lowest of several."""
+
+    def lowest(rows: slice) -> Floats:
+        quality = label_quality(final_probs[rows], gnn_probs[rows])
+        if web.ndim == 1:
+            return quality[np.arange(len(quality)), web[rows]]
+        return np.where(web[rows], quality, 1).min(axis=1)
+
+    blocks = row_blocks(len(web), row_bytes=32 * final_probs.n_classes)
+    return np.concatenate([lowest(rows) for rows in blocks])
 
 
 def log_odds(probs: Floats) -> NDArray[np.float64]:

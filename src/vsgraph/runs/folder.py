@@ -35,6 +35,7 @@ FORMAT = "vsgraph-run-2"
 LOCK = ".lock"
 PAGE = "report.html"
 STAGES = "stages"
+ANSWERS = "answers"
 STAGE_FOLDER = re.compile(r"[a-z]+-[0-9a-f]{16}(\.parts.*)?")
 
 
@@ -80,6 +81,11 @@ class RunFolder:
     def stages(self) -> dict[str, Any]:
         """The key and facts of each stage of the current result."""
         return self.made["stages"] if self.made else {}
+
+    @property
+    def answers(self) -> Path:
+        """The folder of the journals of answers."""
+        return self.path / ANSWERS
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

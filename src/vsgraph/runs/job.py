@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from vsgraph.answers import Answers, read_answers
 from vsgraph.crawls import Crawl
 from vsgraph.encoders import ImageEncoder, TextEncoder
 from vsgraph.encoders.embed import open_image_encoder, open_text_encoder
@@ -36,6 +37,11 @@ class RunJob:
     def outputs(self) -> Outputs:
         """The results on disk."""
         return Outputs(self.folder, self.keys, self.choices)
+
+    @functools.cached_property
+    def answers(self) -> Answers:
+        """What people say that images show, at the start of the run."""
+        return read_answers(self.folder.answers)
 
     @functools.cached_property
     def image_encoder(self) -> ImageEncoder:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, load_npz
 
+from vsgraph.answers import picture_keys
 from vsgraph.common.files import load_csr, open_array
 from vsgraph.crawls import Crawl, load_crawl
 from vsgraph.encoders import Embedding
@@ -82,6 +83,15 @@ class Outputs:
                 f"{path} is not a sparse matrix written by scipy.sparse.save_npz"
             ) from error
 
+    def picture_keys(self, crawl: Crawl) -> NDArray[np.object_]:
+        """Return the key by which each picture is answered, (n_images,)."""
+        pictures = self.pictures()
+        return picture_keys(crawl.table["image"].to_pylist(), pictures.keys if pictures else None)
+
+    def answers(self) -> NDArray[Any] | None:
+        """Return the answers that the labels were made with, (n_images,), if there were any."""
+        return open_array(self["answers"] / "labels.npy") if "answers" in self.keys else None
+
     def arrays(self, crawl: Crawl) -> dict[str, Any]:
         """Return the arrays that :func:`vsgraph.correct` takes, mapped from disk."""
         return {
@@ -93,6 +103,7 @@ class Outputs:
             "graph": self.own_graph(),
             "sources": crawl.sources,
             "words": self.words(len(crawl)),
+            "answers": self.answers(),
         }
 
     def words(self, n_images: int) -> Words | None:

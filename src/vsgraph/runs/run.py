@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from vsgraph.answers import Answers, read_answers
 from vsgraph.crawls import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.crawls.truth_table import tell_others, with_truth
@@ -18,8 +19,9 @@ from vsgraph.exports import Exported, export
 from vsgraph.meanings.senses import Meaning
 from vsgraph.method.algorithm import assemble
 from vsgraph.report import write_report
+from vsgraph.result.answered import with_answers
 from vsgraph.result.correction import Correction
-from vsgraph.result.parts import Anchors
+from vsgraph.result.parts import Anchors, count_decisions
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import PAGE, RunFolder, recall_path
 from vsgraph.runs.outputs import STAGE_RECORD, Outputs
@@ -43,6 +45,8 @@ class Run:
         The settings of the correction.
     root : Path
         The folder of the crawl's pictures.
+    answers : Answers
+        What people say that images show, when the run was opened.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class Run:
     choices: Choices
     settings: Settings
     root: Path
+    answers: Answers
 
     @classmethod
     def open(cls, path: str | Path) -> "Run":
@@ -74,6 +79,7 @@ class Run:
             Choices.from_dict(asked["choices"]),
             Settings.from_dict(asked["settings"]),
             recall_path(folder.made["root"], folder.path),
+            read_answers(folder.answers),
         )
 
     def __repr__(self) -> str:
@@ -111,7 +117,18 @@ class Run:
 
     @functools.cached_property
     def correction(self) -> Correction:
-        """The corrected labels and everything that led to them."""
+        """The corrected labels and everything that led to them; answers of people count."""
+        found, crawl = self.found, self.outputs.crawl()
+        if not self.answers.given:
+            return found
+        keys = self.outputs.picture_keys(crawl)
+        if crawl.has_several_labels:
+            return with_answers(found, *self.answers.matrix(keys, crawl.class_names))
+        return with_answers(found, self.answers.labels(keys, crawl.class_names))
+
+    @functools.cached_property
+    def found(self) -> Correction:
+        """What the method found, without the word of people on single images."""
         crawl = self.outputs.crawl()
         labels, words = crawl.web_labels, self.outputs.words(len(crawl))
         return assemble(
@@ -157,6 +174,9 @@ class Run:
     def counts(self) -> dict[str, int]:
         """How many images were kept, relabeled, rejected, or kept because they are unreadable."""
         counts: dict[str, int] = self.record["stages"]["decisions"]["counts"]
+        if self.answers.given:
+            unreadable = load_scores(self.outputs["scores"]).unreadable
+            counts = count_decisions(self.correction.decisions, unreadable)
         return counts
 
     @property

@@ -25,7 +25,7 @@ from vsgraph.meanings.wordnet import WordNet
 from vsgraph.method import algorithm
 from vsgraph.method.algorithm import own_settings
 from vsgraph.method.probe import linear_probe
-from vsgraph.result.parts import count_decisions
+from vsgraph.result.parts import UNANSWERED, count_decisions
 from vsgraph.runs.folder import key_of
 from vsgraph.runs.job import RunJob
 from vsgraph.runs.meaning_table import knows_words, meaning_source, write_table
@@ -42,6 +42,7 @@ PROVIDERS = {  # the stage that gives each array of Algorithm 1, if the user doe
     "sources": "crawl",
     "cnn_probs": "probe",
     "words": "words",
+    "answers": "answers",
 }
 
 
@@ -132,9 +133,19 @@ def _has_probe(job: RunJob) -> bool:
     return choices.probe and not others and len(job.crawl) >= FEW
 
 
+def match_answers(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Keep what people say of each image, so that later answers do not change this result."""
+    keys = job.outputs.picture_keys(job.crawl)
+    labels = job.answers.labels(keys, job.crawl.class_names)
+    for line in job.answers.lines(keys, job.crawl.class_names):
+        job.tell(line)
+    save_arrays(folder, {"labels": labels})
+    return {"answered": int((labels != UNANSWERED).sum())}
+
+
 def make_report(job: RunJob, folder: Path) -> dict[str, Any]:
     """Write the report's pages."""
-    run = Run(job.folder, job.keys, job.choices, job.settings, job.crawl.root)
+    run = Run(job.folder, job.keys, job.choices, job.settings, job.crawl.root, job.answers)
     run.write_report(folder, heading=job.folder.asked["crawl"]["name"], progress=job.progress)
     return {}
 
@@ -207,12 +218,19 @@ STAGES = (
         identity=lambda job: [__version__, job.settings.kept_scores],
         is_wanted=_has_probe,
     ),
+    RunStage(
+        "answers",
+        needs=("crawl", "pictures"),
+        make=match_answers,
+        identity=lambda job: job.answers.digest(),
+        is_wanted=lambda job: bool(job.answers.given) and not job.crawl.has_several_labels,
+    ),
     *map(_method_stage, algorithm.STAGES),
     RunStage(
         "report",
         needs=("crawl", "features", "meanings", "decisions"),
         make=make_report,
-        identity=lambda _: __version__,
+        identity=lambda job: [__version__, job.answers.digest()],
         is_wanted=lambda job: job.crawl.has_pictures and "meanings" in job.keys,
         in_place=True,
     ),

@@ -39,6 +39,7 @@ from vsgraph.runs.stages import (
     check_meanings,
     plan_keys,
 )
+from vsgraph.runs.taught import say_taught
 from vsgraph.settings import Settings, by_full_name
 
 READING_PATHS = ("images", "classes", "queries")
@@ -124,7 +125,11 @@ def run(
         folder.save()
         folder.show_report()
         folder.sweep({job.outputs[name] for name in job.keys})
+        former = folder.made
         _do(job, todo)
+        taught = say_taught(job, former)
+        if taught is not None:
+            job.tell(taught)
     return Run.open(folder.path)
 
 
