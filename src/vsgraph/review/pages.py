@@ -1,5 +1,6 @@
 """The pages: what each one shows."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,17 @@ class Review:
         self.worker = Worker(session)
         self.thumbnails = Thumbnails(session.path)
         self.maps = Maps(session.path)
+
+    def warm(self) -> None:
+        """Prepare in the background what the first pages need."""
+
+        def prepare() -> None:
+            view = self.session.view
+            for number in view.by_noise[:2].tolist():
+                board(view, number)
+            queue(view.correction, None, IN_QUEUE)
+
+        threading.Thread(target=prepare, name="warm", daemon=True).start()
 
     def page(self, template: str, view: View, here: str, **values: Any) -> Response:  # noqa: ANN401
         """Fill the template of a page."""

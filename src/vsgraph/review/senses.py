@@ -11,6 +11,7 @@ from vsgraph.meanings.senses import Meaning, candidate_senses
 from vsgraph.meanings.table import choose_sense, read_table, write_meanings
 from vsgraph.meanings.wordnet import WordNet
 from vsgraph.review.view import View
+from vsgraph.runs.folder import RECORD, STAGES
 from vsgraph.runs.outputs import TABLE
 
 LONGEST_WORDS = 500
@@ -60,11 +61,10 @@ def _table_of(view: View) -> Path:
 
 def copy_run(view: View, folder: Path) -> None:
     """Make a run that shares the finished stages of another, to try something out."""
-    record = (view.run.path / "run.json").read_text(encoding="utf-8")
-    (folder / "stages").mkdir()
-    for stage in (view.run.path / "stages").iterdir():
-        (folder / "stages" / stage.name).symlink_to(stage.resolve())
-    answers = view.run.path / "answers"
-    if answers.exists():
-        (folder / "answers").symlink_to(answers.resolve())
-    write_whole(folder / "run.json", record)
+    run = view.run.folder
+    (folder / STAGES).mkdir()
+    shared = [run.stage_folder(name, key) for name, key in view.run.keys.items()]
+    for path in [*shared, run.answers]:
+        if path.exists():
+            (folder / path.relative_to(run.path)).symlink_to(path.resolve())
+    write_whole(folder / RECORD, (run.path / RECORD).read_text(encoding="utf-8"))

@@ -41,6 +41,7 @@ def serve(path: Path, *, reviewer: str, host: str, port: int, tell: Callable[[st
             app, log_level="warning", access_log=False, http="h11", ws="none", lifespan="off",
             server_header=False, date_header=False, timeout_graceful_shutdown=2,
         )  # fmt: skip
+        review.warm()
         with quiet_pillow():
             uvicorn.Server(settings).run(sockets=[listening])
 

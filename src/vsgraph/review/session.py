@@ -15,9 +15,8 @@ from vsgraph.report.tallies import Rows
 from vsgraph.result.parts import NONE, UNANSWERED
 from vsgraph.review.view import View
 from vsgraph.runs import Run
-from vsgraph.runs.folder import RECORD
+from vsgraph.runs.folder import RECORD, RunFolder
 
-ANSWERS = "answers"
 MOST_BATCHES = 4096  # remembered, so that a batch that is sent twice is written once
 
 
@@ -67,7 +66,7 @@ class Session:
 
     def __init__(self, path: Path, reviewer: str) -> None:
         self.path = path
-        self.folder = path / ANSWERS
+        self.folder = RunFolder.open(path).answers
         self.journal = Journal.open(self.folder, reviewer)
         self.reviewer = self.journal.reviewer
         self._lock = threading.RLock()

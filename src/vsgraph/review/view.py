@@ -57,7 +57,7 @@ class View:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.crawl = run.crawl
-        self.correction: Correction = run.correction
+        self.correction: Correction = run.found  # answers are shown beside it
         self.names = self.correction.class_names
         self.several = self.correction.web_labels.ndim == 2
         self._kept: OrderedDict[Any, Any] = OrderedDict()

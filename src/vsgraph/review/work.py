@@ -56,7 +56,7 @@ class Worker:
                 copy_run(before, folder)
                 write_choice(before, chosen, folder / TABLE)
                 _correct(work, folder, "--no-report")
-                after = Run.open(folder).correction
+                after = Run.open(folder).found
                 work.changes = find_changes(before.correction, after)
 
         return self._start(TRY, f"Trying out: {chosen.description:.80}", attempt)
