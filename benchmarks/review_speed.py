@@ -1,4 +1,4 @@
-"""Measure the review on a made-up run: ``python benchmarks/review_speed.py FOLDER --images 500000``.
+"""Measure the review on a made-up run: ``python benchmarks/review_speed.py FOLDER``.
 
 The run has the files that ``vsgraph correct`` leaves, filled with made-up numbers. The server is
 started as a user would start it; what is timed is its start, and its answers to requests.
@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from vsgraph.common.files import save_arrays
 from vsgraph.crawls import save_crawl
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.encoders.vectors import FORMAT
@@ -46,7 +45,7 @@ def make_run(folder: Path, n_images: int, n_classes: int) -> None:
     names = tuple(f"class {number}" for number in range(n_classes))
     titles = [
         f"{WORDS[(c + k) % 10]} {WORDS[(3 * k) % 10]} class {c}"
-        for c, k in zip(labels.tolist(), kinds.tolist())
+        for c, k in zip(labels.tolist(), kinds.tolist(), strict=True)
     ]
     table = pa.table(
         {
@@ -189,9 +188,8 @@ def main(folder: Path, *, images: int, classes: int) -> None:
             headers = {"cookie": cookie, "origin": base, "content-type": "application/json"}
             data = None if body is None else json.dumps(body).encode()
             begun = time.perf_counter()
-            with urllib.request.urlopen(
-                urllib.request.Request(base + path, data, headers)
-            ) as reply:
+            request = urllib.request.Request(base + path, data, headers)  # noqa: S310
+            with urllib.request.urlopen(request) as reply:  # noqa: S310
                 text = reply.read()
             return 1000 * (time.perf_counter() - begun), text
 
@@ -199,9 +197,9 @@ def main(folder: Path, *, images: int, classes: int) -> None:
         print(f"open to first page: {time.monotonic() - started:.2f} s")
         version = re.search(r'data-version="(\w+)"', page)[1]
         paths = {
-            "classes": lambda i: "/",
+            "classes": "/?{0}".format,
             "board": lambda i: f"/class/{i % classes}",
-            "queue": lambda i: "/queue",
+            "queue": "/queue?{0}".format,
             "find": lambda i: f"/find?decision=reject&page={i + 1}",
             "words": lambda i: f"/find?words=market&page={i + 1}",
             "why": lambda i: f"/why/{i * 997 % images}",

@@ -26,7 +26,7 @@ def review_command(path: Path, *, reviewer: str | None, port: int, host: str) ->
     try:
         from vsgraph.review.server import serve
     except ImportError as error:
-        if error.name in {"starlette", "uvicorn", "anyio"}:
+        if (error.name or "").partition(".")[0] in {"starlette", "uvicorn", "anyio"}:
             raise MissingExtraError("the review", "review") from error
         raise
     serve(path, reviewer=reviewer or getpass.getuser(), host=host, port=port, tell=click.echo)

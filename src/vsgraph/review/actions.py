@@ -17,7 +17,7 @@ from vsgraph.report.tallies import Rows
 from vsgraph.review.boards import group_rows
 from vsgraph.review.finding import Filters
 from vsgraph.review.maps import map_columns
-from vsgraph.review.pages import FILES, Review
+from vsgraph.review.pages import FILES, Review, n_audited
 from vsgraph.review.senses import picked
 from vsgraph.review.tiles import describe
 from vsgraph.review.view import View
@@ -73,6 +73,12 @@ def map_data(review: Review, request: Request) -> Response:  # noqa: ARG001
     if drawn is None:
         return JSONResponse({"waiting": True}, 202)
     return JSONResponse(plain(map_columns(view, drawn)))
+
+
+def audit_state(review: Review, request: Request) -> Response:
+    """Tell what the answers of the audit say so far."""
+    view = review.session.refresh(fully=True)
+    return JSONResponse({"statement": str(review.sample(view, n_audited(request)).statement())})
 
 
 def work(review: Review, request: Request) -> Response:  # noqa: ARG001
@@ -194,4 +200,5 @@ POSTS: dict[str, Callable[[Review, Body], Body]] = {
 GETS: dict[str, Callable[[Review, Request], Response]] = {
     "/picture/{row:int}": picture, "/picture/{row:int}/{size}": picture, "/why/{row:int}": why,
     "/names": names, "/map/data": map_data, "/work": work,
+    "/audit/state": audit_state,
 }  # fmt: skip

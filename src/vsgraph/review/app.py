@@ -26,7 +26,7 @@ def make_app(review: Review, *, token: str, host: str, port: int) -> Starlette:
         "/": review.classes, "/class/{number:int}": review.class_board,
         "/class/{number:int}/meaning": review.senses, "/class/{number:int}/{group}": review.group,
         "/queue": review.queue, "/find": review.find, "/map": review.map,
-        "/changes": review.changes,
+        "/audit": review.audit, "/changes": review.changes,
     }  # fmt: skip
     gets = {path: functools.partial(do, review) for path, do in GETS.items()} | pages
     routes = [Route("/files/{name}", _static), *(Route(p, _get(do)) for p, do in gets.items())]

@@ -22,6 +22,8 @@ from vsgraph.review.session import Session
 from vsgraph.review.tiles import Tile, make_tiles
 from vsgraph.review.view import View
 from vsgraph.review.work import Worker
+from vsgraph.runs import Run
+from vsgraph.runs.audit import Audit
 
 FILES = Path(__file__).parent / "files"
 MOST_CLASSES = 200  # listed at once
@@ -29,6 +31,7 @@ IN_GROUP = 24  # pictures of a group on a board
 ON_PAGE = 96
 IN_QUEUE = 48
 MOST_SOURCES = 200
+AUDITED, MOST_AUDITED = 200, 5000  # images of an audit
 
 
 class Review:
@@ -154,6 +157,23 @@ class Review:
         self.maps.get(view)
         return self.page("map.html", view, "map")
 
+    def audit(self, request: Request) -> Response:
+        """Ask whether labels of a random sample are right."""
+        view = self.session.refresh(fully=True)
+        n_images = n_audited(request)
+        audit = self.sample(view, n_images)
+        to_ask = [{"row": row, "labels": list(audit.labels(row))} for row in audit.missing()]
+        return self.page(
+            "audit.html", view, "audit", n_images=n_images, n_sample=len(audit.rows),
+            to_ask=to_ask, statement=str(audit.statement()),
+        )  # fmt: skip
+
+    def sample(self, view: View, n_images: int) -> Audit:
+        """Return the sample of labels as they would be exported now; it is kept for a while."""
+        key = ("audit", n_images, self.session.n_written)
+        made: Audit = view.keep(key, lambda: Audit.open(Run.open(self.session.path), n_images))
+        return made
+
     def changes(self, request: Request) -> Response:  # noqa: ARG002
         """Show what the last work changed."""
         view, work = self.session.refresh(), self.worker.work
@@ -162,6 +182,14 @@ class Review:
         rows = np.array([row for move in work.changes.moves for row in move.rows], np.intp)
         tiles = {tile.row: tile for tile in self.tiles(view, rows)}
         return self.page("changes.html", view, "classes", done=work, tiles=tiles)
+
+
+def n_audited(request: Request) -> int:
+    """Return how many images an address asks to check."""
+    text = request.query_params.get("images", str(AUDITED))
+    if not text.isdecimal() or not 0 < int(text[:9]) <= MOST_AUDITED:
+        raise InputError(f"images must be a number from 1 to {MOST_AUDITED:,}, got {text!r:.20}")
+    return int(text)
 
 
 def _class_of(request: Request, view: View) -> int:

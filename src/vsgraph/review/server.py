@@ -64,11 +64,17 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
         listening = socket.create_server(kind[4][:2], family=kind[0])
     except OSError as error:
         raise InputError(
-            f"cannot listen at {host}, port {port}: {error.strerror or error}; choose another port "
-            "(--port)"
+            f"cannot listen at {host}, port {port}: {_reason(error)}; choose another one "
+            "(--port, --host)"
         ) from error
     with listening:
         yield listening
+
+
+def _reason(error: OSError) -> str:
+    """Return in a few words why an address cannot be had."""
+    is_name = isinstance(error, socket.gaierror) or not error.errno
+    return str(error.strerror or error) if is_name else os.strerror(error.errno or 0)
 
 
 def own_token() -> str:

@@ -73,6 +73,8 @@ class Session:
         own = (entry.batch for entry in read_journal(self.journal.path, []))
         self._batches = deque(own, MOST_BATCHES)
         self._record: object = None
+        self.n_written = 0  # changes with every answer that teaches
+        self.answers: Answers = read_answers(self.folder)
         self._signature: dict[str, object] | None = None
         self.view: View
         self.refresh()
@@ -101,7 +103,9 @@ class Session:
     def _read(self) -> None:
         """Read the answers of all reviewers."""
         self._signature = self._journals()
-        self.answers: Answers = read_answers(self.folder)
+        before = {picture: answer.new for picture, answer in self.answers.given.items()}
+        self.answers = read_answers(self.folder)
+        self.n_written += before != {p: answer.new for p, answer in self.answers.given.items()}
         self.labels = np.full(len(self.view), UNANSWERED, np.intp)
         numbers = {name: number for number, name in enumerate(self.view.names)}
         for picture, answer in self.answers.given.items():
@@ -146,6 +150,7 @@ class Session:
             if answer.purpose == AUDIT:
                 self.answers.audit[picture] = own
             else:
+                self.n_written += 1
                 self.answers.given[picture] = own
                 self._put(self.index.rows(picture), own, numbers)
 

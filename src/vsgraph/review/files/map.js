@@ -122,7 +122,7 @@ canvas.addEventListener("pointerup", () => {
   if (drawn && data && drawn.length > 5) take((x, y) => holds(drawn, x, y));
   else { inside = new Set(); redraw(); }
 });
-canvas.addEventListener("wheel", (event) => { event.preventDefault(); zoom(Math.exp(-event.deltaY / 300), event.offsetX, event.offsetY); }, { passive: false });
+canvas.addEventListener("wheel", (event) => { if (!event.ctrlKey && document.activeElement !== canvas) return; event.preventDefault(); zoom(Math.exp(-event.deltaY / 300), event.offsetX, event.offsetY); }, { passive: false });
 const inView = () => take((x, y) => x >= 0 && y >= 0 && x <= canvas.clientWidth && y <= canvas.clientHeight);
 canvas.addEventListener("keydown", (event) => {
   const far = 60 / scale();

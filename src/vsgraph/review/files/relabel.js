@@ -4,7 +4,7 @@ import { element } from "/files/about.js";
 const dialog = document.querySelector("#relabel"), input = document.querySelector("#relabel-input");
 const list = document.querySelector("#relabel-list"), chips = dialog.querySelector(".chips");
 const several = document.body.dataset.several === "1", SHOWN = 9, RECENT = "vsgraph-recent";
-let names = null, at = 0, hints = [], taken = [], answer = null;
+let names = [], at = 0, hints = [], taken = [], answer = null, ready = null;
 
 const recent = () => JSON.parse(sessionStorage.getItem(RECENT) ?? "[]");
 function found() {
@@ -38,12 +38,12 @@ function take(name) {
 function finish() { answer = taken; dialog.close(); }
 
 input.addEventListener("input", () => { at = 0; draw(); });
-input.addEventListener("keydown", (event) => {
+input.addEventListener("keydown", async (event) => {
+  if (event.key === "Enter") { event.preventDefault(); await ready; }  // the names may still be on their way
   const shown = found();
   if (event.key === "ArrowDown") at = (at + 1) % Math.max(1, shown.length);
   else if (event.key === "ArrowUp") at = (at - 1 + shown.length) % Math.max(1, shown.length);
   else if (event.key === "Enter") {
-    event.preventDefault();
     if (several && taken.length && !input.value.trim()) finish();
     else if (shown.length) take(shown[at]);
     return;
@@ -51,13 +51,17 @@ input.addEventListener("keydown", (event) => {
   event.preventDefault();
   draw();
 });
+async function load(suggested) {
+  if (!names.length) names = await (await fetch("/names")).json();
+  hints = await suggested;
+  draw();
+}
 export async function askClass(suggested, title) {
-  names ??= await (await fetch("/names")).json();
-  [hints, taken, at, answer] = [suggested, [], 0, null];
+  [hints, taken, at, answer] = [[], [], 0, null];
   document.querySelector("#relabel-title").textContent = title;
   input.value = "";
-  draw();
-  dialog.showModal();
+  dialog.showModal();  // at once: the next key is already a part of a name
+  ready = load(suggested);
   await new Promise((done) => dialog.addEventListener("close", done, { once: true }));
   return answer;
 }

@@ -6,7 +6,7 @@ import { watch } from "/files/work.js";
 
 const $ = (query, root = document) => root.querySelector(query), $$ = (query, root = document) => [...root.querySelectorAll(query)];
 const version = document.body.dataset.version, NARROW = matchMedia("(max-width: 60rem)");
-const DONE = "vsgraph-done", MOST_DONE = 200;
+const DONE = `vsgraph-done-${version}`, MOST_DONE = 200;
 const beside = $("#beside"), chosen = $("#chosen"), severalButton = $("[data-do=several]");
 const selected = new Set(), undone = new Set();
 let current = null, whole = null, anchor = null;
@@ -50,40 +50,33 @@ const newBatch = () => `b-${crypto.getRandomValues(new Uint32Array(3)).reduce((t
 const WORDS = { keep: "kept", reject: "rejected", agree: "agreed", relabel: "relabeled" };
 
 function answer(targets, what, classes, section) {
-  const batch = newBatch(), body = { version, batch, what, classes };
-  const open = targets.filter((tile) => saidOf(tile) === null);
-  const touched = section && open.length ? open : targets;
-  if (section?.dataset.set) body.set = section.dataset.set;
-  else body.rows = touched.map((tile) => Number(tile.dataset.row));
-  const before = touched.filter((tile) => saidOf(tile) === null).length;
+  const batch = newBatch(), set = section?.dataset.set;
+  const open = targets.filter((tile) => saidOf(tile) === null), touched = section && open.length ? open : targets;
+  const step = { batch, what, set, fresh: set ? Number(section.dataset.open) : open.length };
+  step.count = set ? step.fresh || touched.length : touched.length;
   for (const tile of touched) {
-    saidOf(tile);
     tile.said.push({ batch, names: namesFor(tile, what, classes) });
     draw(tile);
   }
-  let count = touched.length;
-  if (section?.dataset.set) {
-    count = Number(section.dataset.open) || Number(section.dataset.open === "0" ? touched.length : 0);
-    lessOpen(section, Number(section.dataset.open));
-  } else for (const tile of touched) if (before) lessOpen(tile.closest(".group"), tile.said.length === 2 ? 1 : 0);
-  send("/answer", body);
-  history.done.push({ batch, count, what });
-  history.done = history.done.slice(-MOST_DONE);
+  recount(step, open, -1);
+  send("/answer", { version, batch, what, classes, ...(set ? { set } : { rows: touched.map((tile) => Number(tile.dataset.row)) }) });
+  history.done = [...history.done, step].slice(-MOST_DONE);
   history.undone = [];
   remember();
-  count_answers(before);
-  say(`${count === 1 ? "" : `${count} `}${what === "relabel" ? `→ ${classes.join(", ")}` : WORDS[what]}`);
+  say(`${step.count === 1 ? "" : `${step.count} `}${what === "relabel" ? `→ ${classes.join(", ")}` : WORDS[what]}`);
 }
-function lessOpen(section, by) {
-  if (!section?.dataset.open) return;
-  section.dataset.open = Math.max(0, Number(section.dataset.open) - by);
-  const shown = $(".n-open", section);
-  if (shown) shown.textContent = Number(section.dataset.open).toLocaleString("en");
-}
-function count_answers(more) {
-  const shown = $("#n-answered");
-  shown.dataset.count = Math.max(0, Number(shown.dataset.count) + more);
-  shown.textContent = Number(shown.dataset.count).toLocaleString("en");
+function recount(step, open, sign) {  // -1: answered, 1: open again
+  const add = (section, by) => {
+    if (!section?.dataset.open) return;
+    section.dataset.open = Math.max(0, Number(section.dataset.open) + by);
+    const shown = $(".n-open", section);
+    if (shown) shown.textContent = Number(section.dataset.open).toLocaleString("en");
+  };
+  if (step.set) add($$("[data-set]").find((section) => section.dataset.set === step.set), sign * step.fresh);
+  else for (const tile of open) add(tile.closest(".group"), sign);
+  const all = $("#n-answered");
+  all.dataset.count = Math.max(0, Number(all.dataset.count) - sign * step.fresh);
+  all.textContent = Number(all.dataset.count).toLocaleString("en");
 }
 function remember() {
   sessionStorage.setItem(DONE, JSON.stringify(history));
@@ -98,13 +91,14 @@ function travel(back) {
   if (!step) return;
   to.push(step);
   remember();
-  back ? undone.add(step.batch) : undone.delete(step.batch);
   const touched = tiles().filter((tile) => tile.said?.some((said) => said.batch === step.batch));
+  const isOpen = (tile) => saidOf(tile) === null, openBefore = touched.filter(isOpen);
+  back ? undone.add(step.batch) : undone.delete(step.batch);
   touched.forEach(draw);
+  recount(step, back ? touched.filter(isOpen) : openBefore, back ? 1 : -1);
   send(back ? "/undo" : "/redo", { batch: step.batch });
   onEmpty(askAgain);
   if (touched.length) moveTo(touched[0]);
-  count_answers(back ? -step.count : step.count);
   say(`${back ? "undone" : "done again"}: ${step.count === 1 ? "" : `${step.count} `}${WORDS[step.what]}`);
 }
 function say(text) { if (chosen) chosen.textContent = text; }
@@ -175,8 +169,8 @@ async function decide(what, section = null) {
   const targets = section ? $$(".tile", section) : selected.size ? [...selected] : [current];
   let classes = [];
   if (what === "relabel") {
-    const hint = await why((targets[0] ?? current).dataset.row);
-    classes = await askClass(hint?.suggested ?? [], targets.length > 1 ? `What do these ${targets.length} show?` : "What does it show?");
+    const hints = why((targets[0] ?? current).dataset.row).then((told) => told?.suggested ?? []);
+    classes = await askClass(hints, targets.length > 1 ? `What do these ${targets.length} show?` : "What does it show?");
     if (classes === null) { current?.focus(); return; }
     if (!classes.length) what = "reject";
   }
