@@ -10,6 +10,7 @@ import numpy as np
 from vsgraph.demo.made_up import make_crawl, write_crawl
 from vsgraph.encoders.protocol import Encoded
 from vsgraph.pictures.decode import Preparation
+from vsgraph.runs import run
 
 
 class Tiny:
@@ -35,6 +36,13 @@ def write_small_crawl(folder: Path) -> Path:
     lines = table.read_text().splitlines(keepends=True)
     table.write_text("".join([lines[0], *(line for line in lines if "bat," in line)]))
     return folder / "plain.jsonl"
+
+
+def correct_small(table, out, **options):
+    """Correct that crawl, or the one that the run remembers."""
+    choices = {"text_encoder": "lsa", "meanings": table.parent / "meanings.csv"} if table else {}
+    few = {"n_neighbors": 3, "anchors_per_class": 2} if table else options.pop("settings", None)
+    return run(table, out, settings=few, choices=choices, **options)
 
 
 def change_crawl(crawl: Path) -> None:

@@ -5,8 +5,8 @@ import shutil
 
 import numpy as np
 import pyarrow.csv
-import pytest
-from small_crawl import Tiny, write_small_crawl
+from small_crawl import correct_small as correct
+from small_crawl import write_small_crawl
 
 from vsgraph.answers import AUDIT, Answer, Journal
 from vsgraph.exports import FORMATS
@@ -15,34 +15,6 @@ from vsgraph.judge.evaluation import evaluate
 from vsgraph.result.parts import Rule
 from vsgraph.runs import Run, run
 from vsgraph.training.labels import corrected_labels
-
-SETTINGS = {"n_neighbors": 3, "anchors_per_class": 2}
-
-
-@pytest.fixture(scope="module")
-def done(tmp_path_factory, model_cache):
-    """A run of twelve pictures in two classes, without answers."""
-    folder = tmp_path_factory.mktemp("world")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vsgraph.runs.job.open_image_encoder", lambda *_: Tiny())
-        table = write_small_crawl(folder / "crawl")
-        correct(table, folder / "run")
-        yield folder
-
-
-@pytest.fixture
-def world(done, tmp_path):
-    """A copy of crawl and run."""
-    shutil.copytree(done, tmp_path / "world")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vsgraph.runs.job.open_image_encoder", lambda *_: Tiny())
-        yield tmp_path / "world"
-
-
-def correct(table, out, **options):
-    choices = {"text_encoder": "lsa", "meanings": table.parent / "meanings.csv"} if table else {}
-    settings = SETTINGS if table else options.pop("settings", None)
-    return run(table, out, settings=settings, choices=choices, **options)
 
 
 def answer(path, said, reviewer="ann", **more):

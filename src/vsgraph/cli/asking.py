@@ -1,4 +1,4 @@
-"""Questions at the terminal about what classes mean."""
+"""Questions at the terminal: what classes mean, and what images show."""
 
 import dataclasses
 import sys
@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import click
 
+from vsgraph.answers.decided import ClassWords
+from vsgraph.errors import InputError
 from vsgraph.meanings.senses import Meaning, doubt
 from vsgraph.meanings.table import by_class
 
 ASK = click.option("--ask", is_flag=True, help="Ask at the terminal what doubtful classes mean.")
 MOST_SENSES = 9  # shown of a class
+QUIT: tuple[str, ...] = ("",)  # the wish to stop
 
 
 def can_ask() -> bool:
@@ -49,3 +52,28 @@ def _ask(senses: list[Meaning], why: str) -> list[Meaning]:
                 *(dataclasses.replace(sense, chosen=False) for sense in others),
             ]
         click.echo(f"  there is no sense {answer}")
+
+
+def ask_shown(labels: Sequence[str], words: ClassWords) -> tuple[str, ...] | None:
+    """Ask whether an image shows its labels; return what it shows, None to skip it, or QUIT."""
+    question = f"  shows {' and '.join(labels)}? (y)es, (n)o, (s)kip, (q)uit"
+    try:
+        while True:
+            answer = click.prompt(question).strip().lower()[:1]
+            if answer in "ysq":
+                return {"y": tuple(labels), "s": None, "q": QUIT}[answer]
+            if answer == "n":
+                return _ask_instead(words)
+    except click.Abort:  # the end of the input
+        click.echo()
+        return QUIT
+
+
+def _ask_instead(words: ClassWords) -> tuple[str, ...]:
+    """Ask what an image shows instead of its labels."""
+    while True:
+        question = "  what does it show? A class, or Enter for none of the classes"
+        try:
+            return words.split(click.prompt(question, default="", show_default=False), "  there")
+        except InputError as error:
+            click.echo(str(error))

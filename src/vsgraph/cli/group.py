@@ -20,6 +20,10 @@ COMMANDS = {  # in the order of work: name, module of vsgraph.cli, help
         ("report", "judge", "Write the report of a run again, and print its path."),
         ("export", "export", "Write the corrected labels in a format that other programs read."),
     ),
+    "Review it": (
+        ("decide", "decide", "Take decisions of people from a table or another program."),
+        ("audit", "decide", "Check a random sample, and say how many labels are right."),
+    ),
     "Judge it": (
         ("evaluate", "judge", "Judge the labels of a run by the truth."),
         ("compare", "judge", "Compare the labels of two runs on the same crawl."),

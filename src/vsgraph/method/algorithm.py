@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from vsgraph.common.checks import Floats
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.method.anchors import match_labels, pick_anchors, smooth, warn_of_thin_classes
+from vsgraph.method.answers import exclude_from_anchors, pin_anchors
 from vsgraph.method.decisions import decide_all
 from vsgraph.method.doubt import Doubt, learn_doubt
 from vsgraph.method.evidence import Weigher, learn_weights
@@ -95,7 +96,9 @@ def choose_anchors(job: Job, smoothed: Floats) -> AnchorChoice:
     """Pick the images whose text is closest to the meaning of their label, as in Eq. 5."""
     inputs, per_class = job.inputs, job.settings.anchors_per_class
     match = match_labels(smoothed, inputs.label_embeddings, inputs.labels)
-    anchors = pick_anchors(match, per_class=per_class, sources=inputs.sources)
+    allowed = exclude_from_anchors(match, inputs)
+    anchors = pick_anchors(allowed, per_class=per_class, sources=inputs.sources)
+    anchors = pin_anchors(anchors, inputs.answers)
     if not len(anchors):
         raise InputError("no image has text near it, so that no anchor can be chosen")
     warn_of_thin_classes(inputs.class_names[: inputs.n_wanted], anchors, match, per_class)
@@ -152,7 +155,7 @@ def score_images(
     scorer = Scorer(
         job.inputs, trained.network, weigher, doubt, smoothed, trained.anchors, job.settings
     )
-    return scorer.score_all(progress=job.progress)
+    return scorer.taught().score_all(progress=job.progress)
 
 
 def decide_images(job: Job, scores: ImageScores) -> Decisions:
@@ -188,7 +191,7 @@ STAGES = (
     ),
     Stage(
         "anchors",
-        reads=("label_embeddings", "web_labels", "words", "sources"),
+        reads=("label_embeddings", "web_labels", "words", "sources", "answers"),
         needs=("smoothing",),
         settings=("anchors_per_class",),
         work=choose_anchors,
@@ -219,7 +222,7 @@ STAGES = (
     ),
     Stage(
         "scores",
-        reads=("features", "text_embeddings", "label_embeddings", "words", "cnn_probs"),
+        reads=("features", "text_embeddings", "label_embeddings", "words", "cnn_probs", "answers"),
         needs=("smoothing", "network", "evidence", "doubt"),
         settings=("confidence_threshold", "gnn_weight", "kept_scores"),
         work=score_images,

@@ -7,13 +7,14 @@ from numpy.typing import NDArray
 
 from vsgraph.common.blocks import as_floats, do_in_threads
 from vsgraph.common.checks import Floats, filled_rows
+from vsgraph.method.answers import Lesson, learn_lesson
 from vsgraph.method.doubt import Doubt
 from vsgraph.method.evidence import Weigher
 from vsgraph.method.fusion import fuse_rows
 from vsgraph.method.inputs import Inputs
 from vsgraph.method.network import Network
 from vsgraph.method.open_set import TextsAround, text_nearness, typical_match
-from vsgraph.result.parts import Anchors
+from vsgraph.result.parts import UNANSWERED, Anchors
 from vsgraph.result.scores import TopScores
 from vsgraph.settings import Settings
 
@@ -76,6 +77,27 @@ class Scorer:
     smoothed: Floats  # (n_images, n_text_dims)
     anchors: Anchors
     settings: Settings
+    lesson: Lesson | None = None  # what answers teach; None without them
+
+    def taught(self) -> "Scorer":
+        """Return a scorer that has learned from the answers of people, if labels are doubted."""
+        doubt = self.doubt
+        if doubt is None or self.inputs.answers is None:
+            return self
+
+        def judge(rows: slice) -> tuple[list[Floats], Floats]:
+            gnn, evidence = self._evidence(rows)
+            return doubt.terms(rows, gnn, evidence), doubt.believe(rows, gnn, evidence)
+
+        lesson = learn_lesson(self.inputs, judge, self.network.blocks())
+        return dataclasses.replace(self, lesson=lesson)
+
+    def _evidence(self, rows: slice) -> tuple[Floats, Floats]:
+        """Return ``p_g`` of a block and all evidence, each of shape (n_rows, n_classes)."""
+        assert self.weigher is not None
+        gnn, cnn = self.network[rows], self.inputs.cnn_probs
+        witnesses = [gnn] if cnn is None else [gnn, as_floats(np.asarray(cnn[rows]))]
+        return gnn, self.weigher.weigh(rows, witnesses)[0]
 
     @property
     def around(self) -> TextsAround:
@@ -122,6 +144,15 @@ class Scorer:
         )  # fmt: skip
 
     def _scores(self, rows: slice) -> dict[str, Floats]:
+        """Return the scores of a block by kind; answered images are what people say they are."""
+        scores = self._judge(rows)
+        if self.inputs.answers is not None:
+            said = self.inputs.answers[rows]
+            given = np.flatnonzero(said != UNANSWERED)
+            scores["final"][given] = said[given, None] == np.arange(len(self.inputs.class_names))
+        return scores
+
+    def _judge(self, rows: slice) -> dict[str, Floats]:
         """Return the scores of a block by kind, each of shape (n_rows, n_classes)."""
         gnn = self.network[rows]
         if self.inputs.cnn_probs is None:
@@ -131,10 +162,14 @@ class Scorer:
         if self.weigher is not None:
             final, factor = self.weigher.weigh(rows, list(scores.values()))
             if self.doubt is not None:
-                final = self.doubt.believe(rows, gnn, final) * self.network.anchored
+                evidence, final = final, self.doubt.believe(rows, gnn, final)
+                if self.lesson is not None:
+                    terms = self.doubt.terms(rows, gnn, evidence)
+                    final = self.lesson.teach(rows, terms, final)
+                final *= self.network.anchored
             return scores | {"final": final, "text": factor}
         if "cnn" not in scores:
-            return scores | {"final": gnn}
+            return scores | {"final": gnn.copy()}
         fused = fuse_rows(
             gnn,
             scores["cnn"],

@@ -194,8 +194,8 @@ class Correction:
         names = [self.class_names[c] for c in match.indices]
         return Explanation(
             row=row,
-            web_labels=self._names(self.web_labels[row]),
-            final_labels=self._names(self.final_labels[row]),
+            web_labels=self.names_of(self.web_labels[row]),
+            final_labels=self.names_of(self.final_labels[row]),
             decision=Decision(self.decisions[row]).name.lower(),
             reason=self.reason(row),
             text_match=dict(zip(names, match.data.tolist(), strict=True)),
@@ -217,7 +217,7 @@ class Correction:
         number = -1 if self.unwanted is None else int(self.unwanted[row])
         return self.unwanted_names[number] if number >= 0 else ""
 
-    def _names(self, labels: Any) -> tuple[str, ...]:  # noqa: ANN401
+    def names_of(self, labels: Any) -> tuple[str, ...]:  # noqa: ANN401
         """Return the names of one image's labels, of either shape."""
         classes = np.flatnonzero(labels) if np.ndim(labels) else [labels] if labels >= 0 else []
         return tuple(self.class_names[c] for c in classes)
@@ -234,7 +234,7 @@ class Correction:
         edges = csr_array(self.adjacency[[row]])
         best = np.argsort(-edges.data, kind="stable")[:n_shown]
         return tuple(
-            Link(int(i), float(w), ", ".join(self._names(self.web_labels[i])))
+            Link(int(i), float(w), ", ".join(self.names_of(self.web_labels[i])))
             for i, w in zip(edges.indices[best], edges.data[best], strict=True)
         )
 
@@ -248,8 +248,8 @@ class Correction:
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return the columns of the table as Python lists, one value per image."""
-        web: list[Any] = [self._names(labels) for labels in self.web_labels]
-        final: list[Any] = [self._names(labels) for labels in self.final_labels]
+        web: list[Any] = [self.names_of(labels) for labels in self.web_labels]
+        final: list[Any] = [self.names_of(labels) for labels in self.final_labels]
         if self.web_labels.ndim == 1:
             web = [names[0] for names in web]
             final = [names[0] if names else None for names in final]
