@@ -163,9 +163,11 @@ class Review:
         n_images = n_audited(request)
         audit = self.sample(view, n_images)
         to_ask = [{"row": row, "labels": list(audit.labels(row))} for row in audit.missing()]
+        asked = {name for one in to_ask for name in one["labels"]}
+        meant = {name: m.description for name, m in view.meanings.items() if name in asked}
         return self.page(
             "audit.html", view, "audit", n_images=n_images, n_sample=len(audit.rows),
-            to_ask=to_ask, statement=str(audit.statement()),
+            to_ask=to_ask, meant=meant, statement=str(audit.statement()),
         )  # fmt: skip
 
     def sample(self, view: View, n_images: int) -> Audit:

@@ -4,7 +4,7 @@ import { why } from "/files/about.js";
 
 const $ = (query) => document.querySelector(query);
 const asked = JSON.parse($("#to-ask").textContent), place = $("#ask"), version = document.body.dataset.version;
-const done = [];
+const meant = JSON.parse($("#meant").textContent), done = [];
 let at = 0;
 
 async function show() {
@@ -18,6 +18,7 @@ async function show() {
   image.src = `/picture/${row}/large?v=${version}`;
   image.alt = text || "picture without text";
   $("#question").textContent = `Does it show: ${labels.join(", ")}?`;
+  place.querySelector(".meant").textContent = labels.map((name) => meant[name]).filter(Boolean).join("; ");
   place.querySelector(".text").textContent = text;
   $("#left").textContent = `${asked.length - at} to go`;
   for (const next of asked.slice(at + 1, at + 4)) new Image().src = `/picture/${next.row}/large?v=${version}`;
