@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 BASE   := $(VENV)/.base
 DEV    := $(VENV)/.dev
+AXE    := $(VENV)/axe
 DATA   ?= $(or $(VSGRAPH_COCO_WEB),../shared/data/coco-web)
 
 .DEFAULT_GOAL := help
@@ -14,10 +15,12 @@ help: ## Show this list
 
 install: $(DEV) ## Make .venv: the package, editable, with every tool of development
 
-browser: ## Debian's chromium, to test the report in, where it may be installed (otherwise those tests are skipped)
+browser: ## Debian's chromium and axe-core, to test pages with, where they may be installed (otherwise those tests are skipped)
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  { apt-get install -qq -y chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y chromium >/dev/null; }; }; } || \
 	  echo 'chromium is not installed and cannot be: its tests are skipped'
+	@[ -e $(AXE)/package/axe.min.js ] || { mkdir -p $(AXE) && cd $(AXE) && npm pack --silent axe-core@4.14.0 >/dev/null && tar xzf axe-core-4.14.0.tgz; } || \
+	  echo 'axe-core cannot be fetched by npm: its test is skipped'
 
 demo: $(BASE) ## Correct a small made-up crawl and leave a report to open
 	$(BIN)/vsgraph demo --out demo-run --overwrite
@@ -56,9 +59,9 @@ $(VENV)/bin/python:
 	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
 
 $(BASE): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[encoders,scale,wordnet]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[encoders,scale,wordnet,review]'
 	touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[scale,table,wordnet]' --group dev
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[scale,table,wordnet,review]' --group dev
 	touch $@ $(BASE)

@@ -1,30 +1,21 @@
 """The report in a real browser: Debian's chromium, at two widths, light and dark."""
 
-import os
 import shutil
 
 import pytest
 from test_report import EVIL, make_crawl, make_hostile_report
 
+from browsing import is_wider_than_the_screen, launched, needs_chromium, wait_until
 from vsgraph.report import write_report
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium is installed (apt install chromium)"
-)
+pytestmark = needs_chromium
 SCREENS = [(width, scheme) for width in (390, 1440) for scheme in ("light", "dark")]
 
 
 @pytest.fixture(scope="module")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
+    with launched() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +60,6 @@ def open_page(browser):
         context.close()
     assert said == []
     assert [url for url in asked if not url.startswith("file:")] == []
-
-
-def is_wider_than_the_screen(page):
-    return page.evaluate("document.documentElement.scrollWidth > innerWidth")
 
 
 def colors_drawn(page, canvas):
@@ -149,15 +136,6 @@ def test_the_keyboard_reaches_the_content_and_sees_where_it_is(site, open_page):
     page.locator("#find").focus()
     page.keyboard.press("Tab")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
-
-
-def wait_until(page, holds, argument=None):
-    """Ask again and again from outside: the page's own policy forbids to evaluate strings in it."""
-    for _ in range(200):
-        if page.evaluate(holds, argument):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(holds)
 
 
 def test_the_map_zooms_moves_and_tells_images(site, open_page):

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from vsgraph.cli.group import main
-from vsgraph.cli.options import NEW
+from vsgraph.cli.options import NEW, how_to_review
 from vsgraph.common.formatting import decided, percent
 from vsgraph.demo.run_demo import run_demo
 
@@ -27,3 +27,4 @@ def demo_command(out: Path, *, overwrite: bool) -> None:
     rightly = percent(judged.rejected["share"], ".0%")
     click.echo(f"{decided(result.run.counts)} ({rightly} of them rightly)")
     click.echo(f"report: {result.run.top_page.resolve()}")
+    click.echo(how_to_review(result.run.path))

@@ -8,7 +8,16 @@ from typing import Any
 import click
 
 from vsgraph.cli.group import main
-from vsgraph.cli.options import CRAWL, FOLDER, JSON, NEW, all_options, read_change, split_pair
+from vsgraph.cli.options import (
+    CRAWL,
+    FOLDER,
+    JSON,
+    NEW,
+    all_options,
+    how_to_review,
+    read_change,
+    split_pair,
+)
 from vsgraph.common.files import write_whole
 from vsgraph.errors import InputError
 from vsgraph.judge.comparison import Comparison, compare
@@ -151,5 +160,6 @@ def report_command(run: Path, *, show: bool) -> None:
     """Write the report of RUN again, and print its path."""
     page = report_again(run, progress=True).top_page.resolve()
     click.echo(f"report: {page}")
+    click.echo(how_to_review(run))
     if show:
         webbrowser.open(page.as_uri())

@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,11 @@ def reading(**options: Any) -> dict[str, Any]:  # noqa: ANN401
     """Return the options as arguments of :func:`~vsgraph.crawls.read_crawl`."""
     pairs = [split_pair(c, "--column", "ROLE=NAME", "label=query") for c in options.pop("columns")]
     return options | {"format": options.pop("format_"), "columns": dict(pairs) or None}
+
+
+def how_to_review(run: Path) -> str:
+    """Return the line that says how to answer in the browser."""
+    return f"to look at it and answer in the browser: vsgraph review {shlex.quote(str(run))}"
 
 
 def split_pair(text: str, option: str, form: str, example: str) -> tuple[str, str]:

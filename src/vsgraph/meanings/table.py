@@ -102,6 +102,39 @@ def read_meanings(
     return [_join(path, stripped[name], chosen[name], rows) for name in chosen]
 
 
+def read_table(path: str | Path, *, wordnet: WordNet | None = None) -> list[Meaning]:
+    """Read every sense of a table, whatever its mark, in the order of the table."""
+    return [
+        dataclasses.replace(_complete(row, wordnet), unwanted=row.mark == UNWANTED, match=row.match)
+        for row in _read_rows(Path(path))
+    ]
+
+
+def choose_sense(meanings: Sequence[Meaning], chosen: Meaning) -> list[Meaning]:
+    """Return meanings with one sense chosen in place of those that its class had.
+
+    The class keeps its other senses, so that they can be chosen again. A sense that the table does
+    not have yet is added.
+
+    >>> bird = Meaning("crane", None, "a bird", chosen=True)
+    >>> machine = Meaning("crane", None, "hoist")
+    >>> [(sense.description, sense.chosen) for sense in choose_sense([bird, machine], machine)]
+    [('hoist', True), ('a bird', False)]
+    """
+    own = [m for m in meanings if m.class_name == chosen.class_name and not _is_same(m, chosen)]
+    others = [m for m in meanings if m.class_name != chosen.class_name]
+    place = next((i for i, m in enumerate(meanings) if m.class_name == chosen.class_name), 0)
+    n_before = sum(m.class_name != chosen.class_name for m in meanings[:place])
+    new = dataclasses.replace(chosen, chosen=True, unwanted=False)
+    kept = [dataclasses.replace(m, chosen=False) for m in own]
+    return [*others[:n_before], new, *kept, *others[n_before:]]
+
+
+def _is_same(one: Meaning, other: Meaning) -> bool:
+    """Return whether two meanings of a class are the same sense."""
+    return (one.wnid, one.description) == (other.wnid, other.description)
+
+
 def read_unwanted(path: str | Path, *, wordnet: WordNet | None = None) -> list[Meaning]:
     """Read the senses that are marked 'unwanted' in a table."""
     rows = [row for row in _read_rows(Path(path)) if row.mark == UNWANTED]
@@ -123,6 +156,7 @@ class _Row:
     mark: str
     wnid: str
     description: str
+    match: float | None = None
 
     def error(self, problem: str) -> InputError:
         return InputError(f"{self.path}, line {self.line}: {problem}")
@@ -150,6 +184,7 @@ def _read_rows(path: Path) -> Iterator[_Row]:
                     yield _Row(
                         path, table.line_num, values["class"], values.get("chosen", "yes").lower(),
                         values.get("wnid", ""), values.get("description", ""),
+                        _share(values.get("match", "")),
                     )  # fmt: skip
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
@@ -157,6 +192,14 @@ def _read_rows(path: Path) -> Iterator[_Row]:
         raise InputError(f"{path} is not in UTF-8; save it as 'CSV UTF-8'") from error
     except csv.Error as error:
         raise InputError(f"{path} is not a complete CSV table: {error}") from error
+
+
+def _share(text: str) -> float | None:
+    """Return the share in a cell, None if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _complete(row: _Row, wordnet: WordNet | None) -> Meaning:

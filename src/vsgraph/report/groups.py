@@ -3,7 +3,7 @@
 Two images are near each other if one is a neighbor of the other in the visual graph, or if they
 have neighbors in common, of whatever label. The groups maximize the modularity of that graph
 (Blondel et al. 2008, the Louvain method). A resolution below one keeps the views of one sense
-together.
+together. If texts are given, images that are spoken of differently are less near.
 """
 
 from typing import NamedTuple
@@ -11,13 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from vsgraph.common.blocks import evenly_spread
+from vsgraph.common.blocks import as_floats, evenly_spread
+from vsgraph.common.checks import Floats, unit_rows
 from vsgraph.report.tallies import Rows
 
 MOST_IMAGES = 600
 RESOLUTION = 0.2
 SMALLEST, SMALLEST_SHARE = 3, 0.02
 SWEEPS = 20
+UNLIKE = 0.2  # how near images stay whose texts have nothing in common
 
 
 class Groups(NamedTuple):
@@ -27,10 +29,13 @@ class Groups(NamedTuple):
     others: Rows  # rows that belong to no group that is large enough
 
 
-def find_groups(adjacency: csr_array, rows: Rows, *, most: int) -> Groups:
+def find_groups(
+    adjacency: csr_array, rows: Rows, *, most: int, texts: Floats | None = None
+) -> Groups:
     """Put rows of a visual graph, (n_images, n_images), into at most so many groups.
 
-    If there are more than 600 rows, 600 evenly spread ones are grouped.
+    If there are more than 600 rows, 600 evenly spread ones are grouped. `texts` are the vectors of
+    all images' texts, (n_images, n_dims), which may be mapped from disk.
 
     >>> blocks = np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8)
     >>> groups = find_groups(csr_array(blocks), np.arange(8), most=5)
@@ -41,6 +46,8 @@ def find_groups(adjacency: csr_array, rows: Rows, *, most: int) -> Groups:
     if not len(rows):
         return Groups([], rows)
     near = _near(adjacency, rows)
+    if texts is not None:
+        near = _spoken_alike(near, np.asarray(texts[rows]))
     group = _communities(near)
     sizes = np.bincount(group)
     by_size = np.argsort(-sizes, kind="stable")[:most]
@@ -59,6 +66,38 @@ def _near(adjacency: csr_array, rows: Rows) -> csr_array:
     near = edges @ edges.T + 2 * edges[:, rows]
     near = csr_array(near + near.T)
     return csr_array(near - diags_array(near.diagonal()))
+
+
+def _spoken_alike(near: csr_array, vectors: Floats) -> csr_array:
+    """Return how near rows are, less if their texts differ; a row without a text fits to all."""
+    unit = unit_rows(as_floats(vectors))
+    pairs = near.tocoo()
+    one, other = unit[pairs.row], unit[pairs.col]
+    alike = np.clip(np.einsum("ij,ij->i", one, other), UNLIKE, 1)
+    has_both = one.any(axis=1) & other.any(axis=1)
+    return csr_array((pairs.data * np.where(has_both, alike, 1), pairs.coords), near.shape)
+
+
+def join_groups(adjacency: csr_array, rows: Rows, groups: Groups) -> Groups:
+    """Put those of `rows` that are in no group into the one that they are nearest to.
+
+    >>> blocks = csr_array(np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8))
+    >>> some = Groups([np.array([0, 1, 2]), np.array([4, 5, 6])], np.array([], np.intp))
+    >>> [members.tolist() for members in join_groups(blocks, np.arange(8), some).members]
+    [[0, 1, 2, 3], [4, 5, 6, 7]]
+    """
+    if not groups.members:
+        return Groups([], rows)
+    grouped = np.concatenate(groups.members)
+    numbers = np.repeat(np.arange(len(groups.members)), [len(m) for m in groups.members])
+    rest = rows[~np.isin(rows, grouped)]
+    shape = (adjacency.shape[0], len(groups.members))
+    inside = csr_array((np.ones(len(grouped)), (grouped, numbers)), shape)
+    common = csr_array(adjacency[grouped]).T @ inside[grouped]  # neighbors of their members
+    ties = (csr_array(adjacency[rest]) @ (common + 2 * inside)).toarray()
+    best = np.where(ties.max(axis=1) > 0, ties.argmax(axis=1), -1)
+    members = [np.append(old, rest[best == i]) for i, old in enumerate(groups.members)]
+    return Groups(members, rest[best < 0])
 
 
 def _communities(graph: csr_array) -> Rows:

@@ -19,9 +19,10 @@ LONGEST_SLUG = 40
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
+def templates(folder: Path = FILES) -> jinja2.Environment:
+    """Return the templates of a folder, which escape every value."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(FILES),
+        loader=jinja2.FileSystemLoader(folder),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -42,7 +43,7 @@ def copy_static(folder: Path) -> None:
 
 def write_page(path: Path, template: str, values: dict[str, Any]) -> None:
     """Fill a template; lone surrogates, which UTF-8 cannot hold, become question marks."""
-    content = _environment().get_template(template).render(values)
+    content = templates().get_template(template).render(values)
     path.write_text(content, encoding="utf-8", errors="replace")
 
 

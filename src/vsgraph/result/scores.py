@@ -137,9 +137,12 @@ class TopScores:
         >>> TopScores.of([[0.1, 0.7], [0.4, 0.6]], n_kept=2).at([0, 1]).tolist()
         [0.10000000149011612, 0.6000000238418579]
         """
-        hit = self.classes == np.asarray(classes)[:, None]
-        each = self.rest / max(self.n_classes - self.classes.shape[1], 1)
-        return np.where(hit.any(axis=1), (self.values * hit).sum(axis=1), each)
+        wanted, found = np.asarray(classes), np.array(self.values[:, 0])
+        rows = np.flatnonzero(self.classes[:, 0] != wanted)  # mostly few: looked at in full
+        hit = self.classes[rows] == wanted[rows, None]
+        each = self.rest[rows] / max(self.n_classes - self.classes.shape[1], 1)
+        found[rows] = np.where(hit.any(axis=1), (self.values[rows] * hit).sum(axis=1), each)
+        return found
 
     def scaled(self, factor: NDArray[Any]) -> Self:
         """Return the scores with every row multiplied by its factor."""

@@ -102,6 +102,11 @@ class Run:
         return Outputs(self.folder, self.keys, self.choices)
 
     @functools.cached_property
+    def _table(self) -> Crawl:
+        """The crawl, loaded once."""
+        return self.outputs.crawl()
+
+    @functools.cached_property
     def crawl(self) -> Crawl:
         """The crawl as it was read, with all problems, also those of its pictures."""
         if not self.root.exists():
@@ -109,7 +114,7 @@ class Run:
                 f"the crawl's folder {self.root} is gone; put it back, or correct the crawl again "
                 "from its new place"
             )
-        crawl = self.outputs.crawl(self.root)
+        crawl = dataclasses.replace(self._table, root=self.root)
         pictures = self.outputs.pictures()
         for row, kind, detail in pictures.problems() if pictures else ():
             crawl.problems.add(kind, image_name(crawl, row), detail)
@@ -118,7 +123,7 @@ class Run:
     @functools.cached_property
     def correction(self) -> Correction:
         """The corrected labels and everything that led to them; answers of people count."""
-        found, crawl = self.found, self.outputs.crawl()
+        found, crawl = self.found, self._table
         if not self.answers.given:
             return found
         keys = self.outputs.picture_keys(crawl)
@@ -129,7 +134,7 @@ class Run:
     @functools.cached_property
     def found(self) -> Correction:
         """What the method found, without the word of people on single images."""
-        crawl = self.outputs.crawl()
+        crawl = self._table
         labels, words = crawl.web_labels, self.outputs.words(len(crawl))
         return assemble(
             crawl.class_names,
@@ -146,7 +151,7 @@ class Run:
     @functools.cached_property
     def meanings(self) -> list[Meaning]:
         """The meaning of each class."""
-        return self.outputs.meanings(self.outputs.crawl().class_names)
+        return self.outputs.meanings(self._table.class_names)
 
     @functools.cached_property
     def features(self) -> NDArray[Any]:
@@ -155,7 +160,7 @@ class Run:
 
     def arrays(self) -> dict[str, Any]:
         """Return the arrays that :func:`vsgraph.correct` takes, mapped from disk."""
-        return self.outputs.arrays(self.outputs.crawl())
+        return self.outputs.arrays(self._table)
 
     def truth(
         self, path: Path | None = None, *, label_separator: str | None = None
