@@ -36,7 +36,8 @@ def test_the_parquet_table_has_everything(tmp_path, made, out):
     export(crawl, made, out, to="parquet")
     table = pq.read_table(out)
     assert table.column_names == [
-        "image", "web_label", "final_label", "decision", "confidence", "why", "anchor", "source",
+        "image", "web_label", "final_label", "decision", "confidence", "why", "anchor", "quality",
+        "source", "title", "tags",
     ]  # fmt: skip
     rows = table.to_pylist()
     assert rows[REJECTED]["final_label"] is None
@@ -289,4 +290,6 @@ def test_text_fields_do_not_take_the_place_of_ours(tmp_path, made, out, load):
     crawl = dataclasses.replace(crawl, text_fields=("label", "old_file_name"))
     export(crawl, made, out, to="hf")
     row = load(out)[0]
-    assert (row["label"], row["label_text"], row["old_file_name_text"]) == ("owl", "mine", "x.jpg")
+    assert (row["label"], row["label_crawl"], row["old_file_name_crawl"]) == (
+        "owl", "mine", "x.jpg",
+    )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from vsgraph.common.checks import check_at_least
 from vsgraph.exports.job import Job
-from vsgraph.exports.names import one_line, write_class_names
+from vsgraph.exports.names import free_names, one_line, write_class_names
 from vsgraph.exports.placement import Picture, pictures
 
 GB = 10**9
@@ -31,7 +31,7 @@ def write_webdataset(job: Job, *, shard_images: int = 10_000, shard_bytes: int =
                 tar.close()
                 number, n_images = number + 1, 0
                 tar = _open_shard(job.path, number)
-            for name, data in _files(picture, several=job.several).items():
+            for name, data in _files(job, picture).items():
                 header = tarfile.TarInfo(one_line(name))
                 header.size, header.mode = len(data), 0o644
                 tar.addfile(header, io.BytesIO(data))
@@ -45,14 +45,16 @@ def _open_shard(folder: Path, number: int) -> tarfile.TarFile:
     return tarfile.open(folder / f"shard-{number:06d}.tar", "w", format=tarfile.USTAR_FORMAT)
 
 
-def _files(picture: Picture, *, several: bool) -> dict[str, bytes]:
+def _files(job: Job, picture: Picture) -> dict[str, bytes]:
     """Return the files of an image, by name."""
     entry = picture.entry
     key = f"{entry.row:09d}"
     known: dict[str, Any] = entry.columns | {
         "classes": entry.classes, "path": entry.image, "text": entry.text,
     }  # fmt: skip
+    free = free_names(entry.others, taken=known)
+    known |= {free[name]: value for name, value in entry.others.items()}
     files = {f"{key}{picture.suffix}": picture.data}
-    if not several:
+    if not job.several:
         files[f"{key}.cls"] = str(entry.classes[0] if entry.classes else -1).encode()
     return files | {f"{key}.json": json.dumps(known).encode()}

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from vsgraph.crawls.columns import (
     LISTS,
+    MOST_OTHERS,
     TEXT_FIELDS,
     ClassList,
     Gathered,
     below,
     is_list,
+    others_column,
     read_class_list,
     with_column,
 )
@@ -45,17 +47,18 @@ KNOWN = {
 
 @dataclasses.dataclass(frozen=True)
 class Roles:
-    """The columns for the image, its label, text, source and truth."""
+    """The columns for the image, its label, text, source and truth, and those passed on."""
 
     image: str
     label: str | None
     text: tuple[str, ...]
     source: str | None
     truth: str | None
+    others: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
-        """Every column that is read, once."""
+        """Every column that has a role, once."""
         named = [self.image, self.label, self.source, self.truth, *self.text]
         return list(dict.fromkeys(name for name in named if name))
 
@@ -172,7 +175,11 @@ def _find_roles(file: Path, header: Sequence[str], given: Mapping[str, str]) -> 
     else:
         named = (named_like(header, [field]) for field in TEXT_FIELDS)
         text = tuple(name for name in named if name and name not in {image, label})
-    return Roles(image, label, text, column("source"), column("truth"))
+    source, truth = column("source"), column("truth")
+    rest = dict.fromkeys(name for name in header if name)
+    for name in (image, label, source, truth, *text):
+        rest.pop(name or "", None)
+    return Roles(image, label, text, source, truth, tuple(rest)[: MOST_OTHERS + 1])
 
 
 def named_like(header: Sequence[str], names: Sequence[str]) -> str | None:
@@ -205,7 +212,8 @@ class _Blocks:
     def _blocks(self) -> Iterator[tuple[pa.Table, pa.ChunkedArray, NDArray[np.intp]]]:
         """Yield blocks as they are, with the paths of their images and their row numbers."""
         first = 1
-        for block in raw_blocks(self.file, self.roles.names, self.problems):
+        named, others = self.roles.names, self.roles.others
+        for block in raw_blocks(self.file, named, self.problems, others=others):
             numbers = np.arange(first, first + block.num_rows)
             yield block, self._images(block[self.roles.image], numbers), numbers
             first += block.num_rows
@@ -229,6 +237,7 @@ class _Blocks:
             columns["source"] = _joined(block[self.roles.source])
         if self.roles.truth:
             columns["truth"] = self._truth(block)
+        columns |= others_column({name: _filled(block[name]) for name in self.roles.others})
         unlabeled = pc.and_not(pc.is_valid(images), pc.is_valid(labels))
         for row in np.flatnonzero(unlabeled.to_numpy()):
             self.problems.add("no label", f"{self.file}, row {numbers[row]}")
@@ -281,8 +290,12 @@ def _joined(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return text: lists joined by a space, empty cells null."""
     if is_list(column):
         column = pc.binary_join(column, " ")
-    trimmed = pc.utf8_trim_whitespace(column)
-    return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+    return _filled(pc.utf8_trim_whitespace(column))
+
+
+def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return text with empty cells null."""
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
 
 
 def _as_lists(column: pa.ChunkedArray, separator: str | None) -> pa.ChunkedArray:
