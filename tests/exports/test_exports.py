@@ -226,8 +226,8 @@ def found_urls(out, to):
     elif to == "coco":
         row = next(one for one in json.loads(out.read_text())["images"] if one["id"] == 7)
     elif to == "hf":
-        lines = map(json.loads, (out / "metadata.jsonl").read_text().splitlines())
-        row = next(line for line in lines if "/000000007." in line["file_name"])
+        rows = pq.read_table(out / "data" / "train-00000.parquet").to_pylist()
+        row = next(row for row in rows if row["path"] == "q1/7.png")
     elif to == "webdataset":
         with tarfile.open(out / "shard-000000.tar") as tar:
             row = json.load(tar.extractfile("000000007.json"))

@@ -392,6 +392,21 @@ def test_a_run_is_exported_and_its_report_written_anew(finished, tmp_path):
     assert Run.open(finished).page.exists()
 
 
+def test_an_export_can_be_narrowed_and_split(finished, tmp_path):
+    def export(name, *options):
+        to = ["export", str(finished), "--to", "imagefolder", "-o", str(tmp_path / name)]
+        return CliRunner().invoke(main, [*to, *options])
+
+    done = export("a", "--split", "0.8,0.1,0.1", "--top", "5", "--min-confidence", "0.5")
+    wrong, other = export("b", "--split", "train"), export("c", "--split", "0.5,0.1")
+
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "a" / "train").is_dir()
+    assert "split: train " in done.output
+    assert "needs shares, as in 0.9 or 0.8,0.1,0.1, got 'train'" in wrong.output
+    assert "split must be the share of train" in other.output
+
+
 def test_purity_is_asked_for_by_an_option_and_the_estimate_is_told(crawl, tmp_path):
     arguments = ["correct", str(crawl), *vectors(crawl), "--no-report", *SETTINGS, "--no-probe"]
     loose = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / "a"), "--purity", "0.6"])

@@ -15,6 +15,7 @@ from vsgraph.common.blocks import row_blocks
 from vsgraph.common.progress import bar
 from vsgraph.crawls.crawl import OTHERS, Crawl
 from vsgraph.exports.names import free_names
+from vsgraph.exports.selection import Split
 from vsgraph.exports.targets import Exported
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Decision
@@ -33,6 +34,11 @@ class Entry(NamedTuple):
     text: dict[str, str]  # by field; '' if it has none
     others: dict[str, str | None]  # the columns of the crawl that are only passed on
 
+    @property
+    def part(self) -> str:
+        """The part of the split that it belongs to; '' without a split."""
+        return self.columns.get("split", "")
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Job:
@@ -44,6 +50,12 @@ class Job:
     path: Path  # the unfinished file or folder; it is renamed when the writer returns
     rows: NDArray[np.intp]  # (n_selected,), in order
     progress: bool = False  # whether to show a bar
+    split: Split | None = None  # which part each image belongs to
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the parts that the images are divided into; none without a split."""
+        return self.split.names if self.split else ()
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -97,6 +109,8 @@ class Job:
             "anchor": pa.array(np.isin(rows, correction.anchors.rows)),
             "quality": pa.array(correction.label_quality[rows].astype(np.float64).round(DIGITS)),
         }
+        if self.split is not None:
+            columns["split"] = _words(list(self.parts), self.split.numbers[rows])
         if "source" in self.crawl.table.column_names:
             columns["source"] = self.column("source", rows)
         return pa.table(columns)

@@ -1,6 +1,7 @@
 """Tables and lists of the corrected labels: CSV, Parquet, soft labels, a list for scripts."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -119,19 +120,23 @@ def write_imglist(job: Job, *, soft: bool = False) -> None:
     """Write ``imglist.txt`` with lines ``path number``, ``class_names.txt`` and ``images.csv``.
 
     The number follows the last space of a line. A path with a line break is left out and counted.
-    With `soft`, also write ``soft_labels.npy``, float32 of shape (n_lines, n_classes).
+    With a split there is one list of each part, ``imglist-train.txt`` and so on. With `soft`, also
+    write ``soft_labels.npy``, float32 of shape (n_lines, n_classes).
     """
     listed: list[int] = []
-    with (job.path / "imglist.txt").open("w", encoding="utf-8", newline="\n") as file:
-        for rows in job.blocks():
-            images = job.column("image", rows).to_pylist()
-            labels = job.correction.final_labels[rows]
-            for row, image, label in zip(rows.tolist(), images, labels, strict=True):
-                if "\n" in image or "\r" in image:
-                    job.leave_out(row, "path with a line break")
-                    continue
-                file.write(f"{image} {label}\n")
-                listed.append(row)
+    names = [f"imglist-{part}.txt" for part in job.parts] or ["imglist.txt"]
+    with ExitStack() as stack:
+        files = [
+            stack.enter_context((job.path / name).open("w", encoding="utf-8", newline="\n"))
+            for name in names
+        ]
+        for entry in (entry for rows in job.blocks() for entry in job.entries(rows)):
+            if "\n" in entry.image or "\r" in entry.image:
+                job.leave_out(entry.row, "path with a line break")
+                continue
+            file = files[job.parts.index(entry.part) if entry.part else 0]
+            file.write(f"{entry.image} {entry.classes[0]}\n")
+            listed.append(entry.row)
     write_class_names(job.path / "class_names.txt", job.class_names)
     write_images(job, np.array(listed, np.intp))
     if soft:
