@@ -37,7 +37,7 @@ def exported_rows(out):
 def test_labels_less_probable_are_left_out(crawl, doubted, out):
     done = export(crawl, doubted, out, to="csv", min_confidence=0.8)
     assert exported_rows(out) == [row for row in range(N) if doubted.confidence[row] >= 0.8]
-    assert "were not rejected are left out by the choice made" in str(done)
+    assert "other images left out by the choice made: 7" in str(done)
 
 
 def test_the_surest_of_each_class(crawl, doubted, out):
@@ -173,14 +173,14 @@ def test_formats_keep_the_parts_apart(crawl, made, tmp_path):
 def test_an_export_says_what_links_mean_and_who_is_left_out(crawl, made, tmp_path):
     done = str(export(crawl, made, tmp_path / "a", to="imagefolder"))
     assert f"the pictures are links to {crawl.root.absolute()} and are lost if it moves" in done
-    assert "1 rejected images are left out (--rejected includes them)" in done
+    assert "rejected images left out: 1 (--rejected includes them)" in done
     copied = str(export(crawl, made, tmp_path / "b", to="imagefolder", mode="copy", rejected=True))
     assert "the pictures are" not in copied
     assert "left out" not in copied
 
 
 def test_a_class_without_a_test_image_is_told(crawl, made, out):
-    assert "classes have no image in one of them" in str(
+    assert "classes without an image in one of them: 3" in str(
         export(crawl, made, out, to="csv", split=0.999)
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from PIL import Image
+from small_crawl import Tiny, write_small_crawl
 
 import vsgraph
 from made_pictures import put
@@ -539,3 +540,34 @@ def test_a_crawl_with_hostile_files_is_corrected_all_the_same(tmp_path, model_ca
     pages = "".join(page.read_text() for page in made.page.parent.rglob("*.html"))
     assert "onerror" not in pages
     assert "picture too large" in made.page.read_text()
+
+
+def test_a_crawl_that_grew_is_encoded_and_compared_only_where_it_must(tmp_path, monkeypatch):
+    table, seen = write_small_crawl(tmp_path / "crawl"), []
+
+    class Counting(Tiny):
+        def encode(self, pixels):
+            seen.append(len(pixels))
+            return super().encode(pixels)
+
+    monkeypatch.setattr("vsgraph.runs.job.open_image_encoder", lambda *_: Counting())
+    choices = Choices(text_encoder="lsa", meanings=table.parent / "meanings.csv", probe=False)
+    options = {"settings": FEW, "choices": choices, "with_report": False}
+    first = run(table, tmp_path / "first", **options)
+    encoded = sum(seen)
+    rows = table.read_text().splitlines()
+    for name, color in (("new1.png", "red"), ("new2.png", "blue")):
+        Image.new("RGB", (9, 9), color).save(table.parent / name)
+        rows.insert(1, json.dumps({"file_name": name, "query": "bat", "title": "a bat"}))
+    table.write_text("\n".join(rows))
+    lines = []
+    preview(table, tmp_path / "first", **options, tell=lines.append)
+    second = run(table, tmp_path / "second", **options)
+
+    assert "pictures: would be done again: 12 images known, 2 new" in lines
+    assert sum(seen) == encoded + 2
+    assert (second.features[3:] == first.features[1:]).all()
+    told = CliRunner().invoke(main, ["compare", str(first.path), str(second.path)])
+    assert told.output.startswith(
+        "12 images are in both; 2 only in the second, 0 only in the first"
+    )

@@ -54,10 +54,16 @@ def evaluate_command(
 def compare_command(
     first: Path, second: Path, *, truth: Path | None, label_separator: str | None, as_json: bool
 ) -> None:
-    """Compare the labels of two runs on the same crawl."""
+    """Compare the labels of two runs on the same crawl, or before and after it has grown.
+
+    Images are matched by their paths and web labels, classes by their names.
+    """
     one, two = Run.open(first), Run.open(second)
+    rows = one.rows_in_common(two)
+    if not len(rows[0]):
+        raise InputError(f"{first} and {second} have no image in common: their paths all differ")
     shown, known = _known_truth(one, truth, label_separator)
-    compared = compare(one.correction, two.correction, shown, known=known)
+    compared = compare(one.correction, two.correction, shown, known=known, rows=rows)
     _print(compared, as_json=as_json)
 
 

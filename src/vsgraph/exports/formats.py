@@ -156,9 +156,9 @@ def _notes(correction: Correction, rows: NDArray[np.intp], split: Split | None) 
     n_rejected = int((correction.decisions[out] == Decision.REJECT).sum())
     n_unsure, notes = len(out) - n_rejected, []
     if n_rejected:
-        notes.append(f"{n_rejected} rejected images are left out (--rejected includes them)")
+        notes.append(f"rejected images left out: {n_rejected} (--rejected includes them)")
     if n_unsure:
-        notes.append(f"{n_unsure} images that were not rejected are left out by the choice made")
+        notes.append(f"other images left out by the choice made: {n_unsure}")
     if split is not None:
         numbers = split.numbers[rows]
         sizes = [f"{name} {(numbers == i).sum()}" for i, name in enumerate(split.names)]
@@ -167,7 +167,7 @@ def _notes(correction: Correction, rows: NDArray[np.intp], split: Split | None) 
         for i in range(len(split.names)):
             lacks |= np.asarray(given[numbers == i].sum(axis=0)) == 0
         lacks &= np.asarray(given.sum(axis=0)) > 0
-        few = f"; {lacks.sum()} classes have no image in one of them" if lacks.any() else ""
+        few = f"; classes without an image in one of them: {lacks.sum()}" if lacks.any() else ""
         notes.append(f"split: {', '.join(sizes)}{few}")
     return notes
 

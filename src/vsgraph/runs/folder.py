@@ -96,6 +96,16 @@ class RunFolder:
         """Return the folder of a stage's result."""
         return self.path / STAGES / f"{name}-{key}"
 
+    def former_stages(self, name: str) -> list[Path]:
+        """Return the folders of a stage in the current result and in the runs beside this one."""
+        beside = []
+        for record in sorted(self.path.resolve().parent.glob(f"*/{RECORD}")):
+            with contextlib.suppress(InputError, OSError):
+                beside.append(RunFolder.open(record.parent))
+        runs = [self, *(run for run in beside if run.path != self.path.resolve())]
+        return [run.stage_folder(name, run.stages[name]["key"]) for run in runs
+                if name in run.stages]  # fmt: skip
+
     def save(self) -> None:
         """Write ``run.json``."""
         record = {"format": FORMAT, "asked": self.asked, "made": self.made}

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +153,19 @@ class Run:
         tell_others(crawl)
         return truth, crawl.truth_known
 
+    def rows_in_common(self, other: "Run") -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the rows of the images that two runs have, in the one and in the other.
+
+        An image is the same if its path in the crawl and its web labels are.
+        """
+        places: dict[tuple[str, str], int] = {}
+        for row, key in enumerate(_image_keys(other.outputs.crawl())):
+            places.setdefault(key, row)
+        pairs = [(row, place) for row, key in enumerate(_image_keys(self.outputs.crawl()))
+                 if (place := places.pop(key, None)) is not None]  # fmt: skip
+        first, second = np.array(pairs, np.intp).reshape(-1, 2).T
+        return first, second
+
     @property
     def counts(self) -> dict[str, int]:
         """How many images were kept, relabeled, rejected, or kept because they are unreadable."""
@@ -179,3 +192,11 @@ class Run:
     def export(self, out: str | Path, *, to: str, **options: Any) -> Exported:  # noqa: ANN401
         """Write corrected data for other programs, see :func:`vsgraph.exports.export`."""
         return export(self.crawl, self.correction, out, to=to, **options)
+
+
+def _image_keys(crawl: Crawl) -> Iterator[tuple[str, str]]:
+    """Yield the path and the web labels of each image."""
+    labels = crawl.labels_matrix()
+    for row, image in enumerate(crawl.table["image"].to_pylist()):
+        numbers = labels.indices[labels.indptr[row] : labels.indptr[row + 1]]
+        yield image, "\0".join(crawl.class_names[number] for number in sorted(numbers))

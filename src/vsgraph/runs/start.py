@@ -8,13 +8,15 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 from vsgraph.common.files import (
     file_errors,
     mend_leftovers,
     replaced_folder,
     write_whole,
 )
-from vsgraph.crawls import read_crawl
+from vsgraph.crawls import load_crawl, read_crawl
 from vsgraph.crawls.inspection import text_coverage
 from vsgraph.errors import InputError
 from vsgraph.meanings.senses import Meaning
@@ -277,9 +279,23 @@ def _tell_start(job: RunJob, todo: set[str]) -> Estimate | None:
 
 
 def _again(job: RunJob, name: str) -> str:
-    """Return why a stage is repeated, or nothing."""
+    """Return why a stage is repeated, or nothing; for vectors, how many are known."""
     former = job.folder.stages.get(name)
-    return " again: its inputs changed" if former and former["key"] != job.keys[name] else ""
+    if not former or former["key"] == job.keys[name]:
+        return ""
+    counts = _known_count(job) if name in {"pictures", "texts"} else None
+    if counts is None:
+        return " again: its inputs changed"
+    return f" again: {counts:,} images known, {len(job.crawl) - counts:,} new"
+
+
+def _known_count(job: RunJob) -> int | None:
+    """Return how many images are in the current result already, by their paths."""
+    if "crawl" not in job.folder.stages:
+        return None
+    before = load_crawl(job.folder.stage_folder("crawl", job.folder.stages["crawl"]["key"]))
+    known = pc.is_in(job.crawl.table["image"], before.table["image"].combine_chunks())
+    return int(pc.sum(known).as_py() or 0)
 
 
 def _do(job: RunJob, todo: set[str]) -> None:
