@@ -16,6 +16,7 @@ from small_crawl import Tiny, write_small_crawl
 import vsgraph
 from made_pictures import put
 from vsgraph.cli import main
+from vsgraph.common.formatting import percent
 from vsgraph.demo.made_up import make_crawl, picture_features, text_vectors, write_crawl
 from vsgraph.errors import InputError
 from vsgraph.meanings import words
@@ -340,7 +341,9 @@ def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
     accuracy = json.loads(asked.output)["accuracy"]["all"]
     assert accuracy["after"] > accuracy["before"]
     page = (tmp_path / "e.md").read_text()
-    assert page.startswith("- 105 images judged of 105")
+    left = percent(json.loads(asked.output)["accuracy"]["not rejected"]["after"])
+    assert judged.output.startswith(f"{left} of the labels left are right, ")
+    assert page.splitlines()[1].startswith("- 105 images judged of 105")
     assert "\n## Largest confusions\n" in page
     assert "0 of 105 images have other labels" in alike.output
     assert swept.output.count("\n") >= 6
