@@ -39,7 +39,7 @@ def evaluate_command(
     if out is not None and out.exists() and not overwrite:
         raise InputError(f"{out} exists already; choose another name, or pass --overwrite")
     run = Run.open(path)
-    shown, known = run.truth(truth, label_separator=label_separator)
+    shown, known = run.read_truth(truth, label_separator=label_separator)
     judged = evaluate(run.correction, shown, known=known)
     _print(judged, as_json=as_json)
     if out is not None:
@@ -76,7 +76,7 @@ def _known_truth(run: Run, table: Path | None, separator: str | None) -> tuple[A
     """Return the truth of a run's images and where it is known, or None for both."""
     if table is None and run.crawl.truth is None:
         return None, None
-    return run.truth(table, label_separator=separator)
+    return run.read_truth(table, label_separator=separator)
 
 
 @main.command("sweep")

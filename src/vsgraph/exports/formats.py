@@ -119,6 +119,7 @@ def export(
     selection = Selection(**{name: options.pop(name) for name in chosen_names if name in options})
     _check_options(to, options, selection)
     refuse_other_crawl(crawl, correction)
+    refuse_contradictions(correction)
     chosen, out = FORMATS[to], Path(out)
     if crawl.has_several_labels and not chosen.several:
         others = ", ".join(name for name, other in FORMATS.items() if other.several)
@@ -170,6 +171,21 @@ def _notes(correction: Correction, rows: NDArray[np.intp], split: Split | None) 
         few = f"; classes without an image in one of them: {lacks.sum()}" if lacks.any() else ""
         notes.append(f"split: {', '.join(sizes)}{few}")
     return notes
+
+
+def refuse_contradictions(correction: Correction) -> None:
+    """Refuse final labels that were changed without their decisions."""
+    web, final = correction.web_labels, correction.final_labels
+    pairs = (final, web) if final.ndim == 2 else (final[:, None], web[:, None])
+    same = (pairs[0] == pairs[1]).all(axis=1)
+    none = ~final.any(axis=1) if final.ndim == 2 else final < 0
+    expected = np.where(same, Decision.KEEP, np.where(none, Decision.REJECT, Decision.RELABEL))
+    wrong = (expected != correction.decisions) & ~(none & (correction.decisions == Decision.REJECT))
+    if wrong.any():
+        raise InputError(
+            f"final labels and decisions contradict each other in {name_rows(wrong)}: a label that "
+            "is the web label is kept, another one relabeled, none rejected; change both"
+        )
 
 
 def _check_options(to: str, options: dict[str, Any], selection: Selection) -> None:

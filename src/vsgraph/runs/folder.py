@@ -35,6 +35,7 @@ FORMAT = "vsgraph-run-2"
 LOCK = ".lock"
 PAGE = "report.html"
 STAGES = "stages"
+TABLE = "crawl.parquet"  # a crawl that was given in memory
 STAGE_FOLDER = re.compile(r"[a-z]+-[0-9a-f]{16}(\.parts.*)?")
 
 
@@ -147,7 +148,7 @@ class RunFolder:
 
 def _is_unused(path: Path) -> bool:
     """Return whether a folder is empty, except for leftovers of an interrupted start."""
-    return all(p.name == LOCK or OWN.fullmatch(p.name) for p in path.iterdir())
+    return all(p.name in {LOCK, TABLE} or OWN.fullmatch(p.name) for p in path.iterdir())
 
 
 def _versions() -> dict[str, str]:
