@@ -255,10 +255,10 @@ def test_a_picture_of_another_name_and_a_folder_without_labels_are_refused(tmp_p
     with pytest.raises(InputError, match=r"images but no labels: put images into one folder"):
         read_crawl(put(tmp_path / "flat" / "a.jpg").parent)
     with pytest.raises(InputError, match=r"is not a crawl itself; give the table, .*c\.csv"):
-        read_crawl(put(tmp_path / "lone" / "c.csv", "path,label\na,b\n").parent)
+        read_crawl(put(tmp_path / "lone" / "c.csv", "note,label\na,b\n").parent)
     put(tmp_path / "both" / "images" / "a.jpg")
     with pytest.raises(InputError, match=r"holds a table and one folder; give the table, .*c\.csv"):
-        read_crawl(put(tmp_path / "both" / "c.csv", "path,label\nimages/a.jpg,b\n").parent)
+        read_crawl(put(tmp_path / "both" / "c.csv", "note,label\na,b\n").parent)
     with pytest.raises(InputError, match=r"nowhere does not exist"):
         read_crawl(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"format must be one of folder, table"):
@@ -337,3 +337,21 @@ def test_a_table_with_hundreds_of_columns_passes_on_the_first_and_says_so(tmp_pa
 
     assert crawl.other_columns == tuple(f"c{i}" for i in range(64))
     assert crawl.problems.counts == {"too many other columns": 1}
+
+
+@pytest.mark.parametrize("paths", ["images/a.jpg", "a.jpg"])
+def test_a_table_beside_a_folder_of_pictures_is_a_crawl(tmp_path, paths):
+    put(tmp_path / "images" / "a.jpg")
+    table = put(tmp_path / "scraped.csv", f"filename,query,alt\n{paths},bat,a cave\n")
+
+    for path in (tmp_path, table):
+        crawl = read_crawl(path)
+        assert as_read(crawl) == [("images/a.jpg", "bat", "a cave")]
+        assert crawl.read_image(0)
+
+
+def test_pictures_in_two_folders_are_not_guessed(tmp_path):
+    for folder in ("a", "b"):
+        put(tmp_path / folder / "1.jpg")
+    crawl = read_crawl(put(tmp_path / "c.csv", "path,label\n1.jpg,bat\n"))
+    assert crawl.table["image"].to_pylist() == ["1.jpg"]

@@ -545,6 +545,28 @@ def test_a_crawl_with_hostile_files_is_corrected_all_the_same(tmp_path, model_ca
     assert "picture too large" in made.page.read_text()
 
 
+def test_broken_pictures_are_told_and_the_estimate_counts_what_is_left(tmp_path, monkeypatch):
+    table = write_small_crawl(tmp_path / "crawl")
+    first = json.loads(table.read_text().splitlines()[0])["file_name"]
+    (table.parent / first).write_text("<html>404</html>")
+    monkeypatch.setattr("vsgraph.runs.job.open_image_encoder", lambda *_: Tiny())
+    choices = Choices(text_encoder="lsa", meanings=table.parent / "meanings.csv", probe=False)
+    options = {"settings": FEW, "choices": choices}
+    lines = []
+    run(table, tmp_path / "run", **options, with_report=False, tell=lines.append)
+    assert f"problem: 1 x not a picture: {first}" in "\n".join(lines)
+    assert "such images are judged by their text alone; exports of pictures leave them out" in lines
+    expected = next(line for line in lines if line.startswith("expected:"))
+    assert "pictures " in expected
+    assert "report" not in expected
+    rest = []
+    preview(table, tmp_path / "run", **options, tell=rest.append)
+    assert next(line for line in rest if line.startswith("expected:")).count(" s") <= 4
+    assert "(reading" in "".join(rest)
+    assert "report " in "".join(rest)
+    assert "pictures " not in next(line for line in rest if line.startswith("expected:"))
+
+
 def test_a_crawl_that_grew_is_encoded_and_compared_only_where_it_must(tmp_path, monkeypatch):
     table, seen = write_small_crawl(tmp_path / "crawl"), []
 

@@ -68,7 +68,12 @@ def encode_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
     """Encode the pictures, except those that this run or one beside it has already."""
     known = job.folder.former_stages("pictures")
     vectors = embed_images(job.crawl, job.image_encoder, folder, known=known, progress=job.progress)
-    return {"encoder": vectors.record["encoder"], "problems": vectors.record["problems"]}
+    problems = vectors.record["problems"]
+    for line in job.crawl.problems.lines(problems):
+        job.tell(f"problem: {line}")
+    if problems:
+        job.tell("such images are judged by their text alone; exports of pictures leave them out")
+    return {"encoder": vectors.record["encoder"], "problems": problems}
 
 
 def encode_texts(job: RunJob, folder: Path) -> dict[str, Any]:

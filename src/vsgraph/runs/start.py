@@ -229,7 +229,8 @@ def _tell_start(job: RunJob, todo: set[str]) -> Estimate | None:
     whole = estimate_run(
         job.settings, n_images=len(crawl), n_texts=n_texts, n_classes=len(crawl.class_names)
     )
-    estimate = whole.only(todo)
+    known = _known_count(job) or 0
+    estimate = whole.only(todo, new=1 - known / len(crawl))
     job.tell(f"expected: {estimate}")
     return estimate
 

@@ -29,6 +29,7 @@ from vsgraph.crawls.readers.table_files import header_of, listed, raw_blocks
 from vsgraph.errors import InputError, VSGraphWarning
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+TRIED = 20  # paths and folders that are tried to find the pictures
 PLAIN_PATH = r"^\w[\w .+@~-]*(/\w[\w .+@~-]*)*$"
 METADATA = tuple(f"metadata{ending}" for ending in ENDINGS)
 KNOWN = {
@@ -78,8 +79,9 @@ def read_table(
     all_roles = [_find_roles(file, header_of(file), columns or {}) for file in files]
     gathered = Gathered(problems, all_roles[0].text)
     for file, roles in zip(files, all_roles, strict=True):
-        prefix = "" if images else file.parent.relative_to(root).as_posix()
-        reader = _Blocks(file, roles, root, prefix.removeprefix("."), label_separator, problems)
+        prefix = "" if images else file.parent.relative_to(root).as_posix().removeprefix(".")
+        prefix = prefix if images else _folder_of_pictures(file, roles, root, prefix)
+        reader = _Blocks(file, roles, root, prefix, label_separator, problems)
         for block in reader.tables():
             gathered.add(_same_columns(block, gathered.text_fields))
     listed = read_class_list(classes) if classes is not None else None
@@ -147,7 +149,30 @@ def table_files(path: Path) -> list[Path]:
     for patterns in (METADATA, [f"*/{name}" for name in METADATA], ["*.parquet"]):
         if files := own_files(path, patterns):
             return files
+    alone = own_files(path, [f"*{ending}" for ending in ENDINGS])
+    if len(alone) == 1:
+        return alone
     raise InputError(f"{path} holds no table: no {', '.join(METADATA)}, no Parquet files")
+
+
+def lists_images(file: Path) -> bool:
+    """Return whether a table has a column of images."""
+    try:
+        return named_like(header_of(file), KNOWN["image"]) is not None
+    except InputError:
+        return False
+
+
+def _folder_of_pictures(file: Path, roles: Roles, root: Path, prefix: str) -> str:
+    """Return the prefix of the paths in a table: its own, or a folder beside it that has them."""
+    first = next(raw_blocks(file, [roles.image], Problems()), None)
+    names = [] if first is None else _joined(first[roles.image]).drop_null().to_pylist()[:TRIED]
+    paths = [path for name in names if (path := below(root, name))]
+    if not paths or any((root / prefix / path).exists() for path in paths):
+        return prefix
+    folders = sorted(entry for entry in (root / prefix).iterdir() if entry.is_dir())[:TRIED]
+    found = [f for f in folders if any((f / path).exists() for path in paths)]
+    return found[0].relative_to(root).as_posix() if len(found) == 1 else prefix
 
 
 def _find_roles(file: Path, header: Sequence[str], given: Mapping[str, str]) -> Roles:
