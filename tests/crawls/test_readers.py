@@ -59,7 +59,8 @@ def test_an_array_that_holds_no_web_labels_is_refused(tmp_path, array, message):
 
 def test_a_folder_of_class_folders_is_read_with_its_side_files(tmp_path):
     put(tmp_path / "crane" / "a.jpg")
-    put(tmp_path / "crane" / "a.json", '{"title": "a <i>bird</i>", "tags": ["marsh", "wings"]}')
+    put(tmp_path / "crane" / "a.json", '{"title": "a <i>bird</i>", "tags": ["marsh", "wings"], '
+        '"url": "http://x"}')  # fmt: skip
     put(tmp_path / "crane" / "deep" / "b.PNG")
     put(tmp_path / "bat" / "c.jpg")
     put(tmp_path / "bat" / "c.txt", "a cave")
@@ -72,6 +73,7 @@ def test_a_folder_of_class_folders_is_read_with_its_side_files(tmp_path):
     assert labels(crawl) == ["bat", "crane", "crane"]
     assert crawl.texts() == ["a cave", "a bird marsh wings", ""]
     assert crawl.read_image(1) == jpeg()
+    assert crawl.table["others"].to_pylist() == [{"url": None}, {"url": "http://x"}, {"url": None}]
     assert len(crawl.problems) == 0
 
 
@@ -151,6 +153,8 @@ def test_what_img2dataset_writes_is_read_as_tar_or_as_folders(tmp_path):
         assert labels(crawl) == ["crane"]
         assert crawl.texts() == ["a bird"]
         assert crawl.read_image(0) == jpeg()
+        passed_on = {"status": "success", "key": "000000000"}
+        assert crawl.table["others"].to_pylist() == [passed_on]
 
 
 def test_hostile_members_of_a_shard_are_left_out_and_counted(tmp_path):

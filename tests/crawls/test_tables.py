@@ -255,10 +255,10 @@ def test_a_picture_of_another_name_and_a_folder_without_labels_are_refused(tmp_p
     with pytest.raises(InputError, match=r"images but no labels: put images into one folder"):
         read_crawl(put(tmp_path / "flat" / "a.jpg").parent)
     with pytest.raises(InputError, match=r"is not a crawl itself; give the table, .*c\.csv"):
-        read_crawl(put(tmp_path / "lone" / "c.csv", "path,label\na,b\n").parent)
+        read_crawl(put(tmp_path / "lone" / "c.csv", "note,label\na,b\n").parent)
     put(tmp_path / "both" / "images" / "a.jpg")
     with pytest.raises(InputError, match=r"holds a table and one folder; give the table, .*c\.csv"):
-        read_crawl(put(tmp_path / "both" / "c.csv", "path,label\nimages/a.jpg,b\n").parent)
+        read_crawl(put(tmp_path / "both" / "c.csv", "note,label\na,b\n").parent)
     with pytest.raises(InputError, match=r"nowhere does not exist"):
         read_crawl(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"format must be one of folder, table"):
@@ -285,3 +285,73 @@ def test_plain_text_holds_no_tag_and_is_settled(text):
     assert "<p>" not in plain
     assert "\n" not in plain
     assert io.StringIO(plain).readline() == plain
+
+
+def others(crawl):
+    """Return the columns that are only passed on, row by row."""
+    return crawl.table["others"].to_pylist() if crawl.other_columns else []
+
+
+def test_columns_without_a_role_are_passed_on_as_they_are(tmp_path):
+    rows = [
+        {"path": "a.jpg", "label": "crane", "url": "http://x/?a=1&copy=2", "": "0", "licence": ""},
+        {"path": "b.jpg", "label": "bat", "url": "  <b>", "": "1", "licence": "CC BY"},
+    ]
+    plain = [
+        {"url": "http://x/?a=1&copy=2", "licence": None}, {"url": "  <b>", "licence": "CC BY"},
+    ]  # fmt: skip
+    lines = put(tmp_path / "crawl.jsonl", "\n".join(map(json.dumps, rows)))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "crawl.parquet")
+
+    for path in (write_rows(tmp_path / "c.csv", rows), lines, tmp_path / "crawl.parquet"):
+        assert others(read_crawl(path)) == plain
+
+
+def test_columns_of_any_type_are_passed_on_as_text_and_bytes_are_not(tmp_path):
+    table = pa.table({
+        "path": ["a.jpg"], "label": ["crane"], "width": [640], "faces": [[1, 2]],
+        "from": [{"site": "x", "n": 1}], "hash": pa.array([b"\0\1"]),
+        "raw": pa.array([{"bytes": b"\xff"}]),
+    })  # fmt: skip
+    pq.write_table(table, tmp_path / "c.parquet")
+
+    assert others(read_crawl(tmp_path / "c.parquet")) == [
+        {"width": "640", "faces": "[1, 2]", "from": '{"site": "x", "n": 1}'}
+    ]
+
+
+def test_files_with_other_columns_each_are_joined(tmp_path):
+    put(tmp_path / "a" / "metadata.csv", "file_name,label,url\n1.jpg,crane,u1\n")
+    put(tmp_path / "b" / "metadata.csv", "file_name,label,engine\n2.jpg,bat,\n")
+    put(tmp_path / "c" / "metadata.csv", "file_name,label,licence\n3.jpg,bat,CC0\n")
+
+    assert others(read_crawl(tmp_path)) == [
+        {"url": "u1", "licence": None}, {"url": None, "licence": None},
+        {"url": None, "licence": "CC0"},
+    ]  # fmt: skip
+
+
+def test_a_table_with_hundreds_of_columns_passes_on_the_first_and_says_so(tmp_path):
+    row = {"path": "a.jpg", "label": "crane"} | {f"c{i}": str(i) for i in range(300)}
+    crawl = read_crawl(write_rows(tmp_path / "c.csv", [row]))
+
+    assert crawl.other_columns == tuple(f"c{i}" for i in range(64))
+    assert crawl.problems.counts == {"too many other columns": 1}
+
+
+@pytest.mark.parametrize("paths", ["images/a.jpg", "a.jpg"])
+def test_a_table_beside_a_folder_of_pictures_is_a_crawl(tmp_path, paths):
+    put(tmp_path / "images" / "a.jpg")
+    table = put(tmp_path / "scraped.csv", f"filename,query,alt\n{paths},bat,a cave\n")
+
+    for path in (tmp_path, table):
+        crawl = read_crawl(path)
+        assert as_read(crawl) == [("images/a.jpg", "bat", "a cave")]
+        assert crawl.read_image(0)
+
+
+def test_pictures_in_two_folders_are_not_guessed(tmp_path):
+    for folder in ("a", "b"):
+        put(tmp_path / folder / "1.jpg")
+    crawl = read_crawl(put(tmp_path / "c.csv", "path,label\n1.jpg,bat\n"))
+    assert crawl.table["image"].to_pylist() == ["1.jpg"]

@@ -1,6 +1,8 @@
 """What images really show: one rule, whether the crawl says it or a table beside it."""
 
+import io
 import json
+import tarfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,9 +12,10 @@ import pytest
 
 from made_pictures import put
 from vsgraph.crawls import load_crawl, read_crawl, save_crawl
-from vsgraph.crawls.truth_table import tell_others, with_truth
+from vsgraph.crawls.truth_table import tell_others, truth_as_label, with_truth
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.training.model_scores import judge_model
+from vsgraph.training.validation_set import read_validation
 
 WEB = ["cat", "dog", "cat", "dog", "cat"]
 SHOWN = [[False, True], [False, False], [False, False], [False, False], [True, False]]
@@ -116,3 +119,46 @@ def test_a_model_is_not_judged_by_images_of_unknown_truth(tmp_path):
 
     assert (found.n_images, found.n_unreadable) == (3, 1)
     assert found.measures["top_1"] == pytest.approx(2 / 3)
+
+
+def test_several_classes_in_a_cell_are_hinted_at(tmp_path):
+    table = as_csv(tmp_path / "c.csv", ["dog; cat", "", "none", "person; car", "cat"])
+    with pytest.warns(VSGraphWarning, match="if ';' separates several classes, pass --label-sep"):
+        tell_others(read_crawl(table))
+    alone = as_csv(tmp_path / "d.csv", ["kat; or so", "", "none", "", "cat"])
+    with pytest.warns(VSGraphWarning, match="no class") as said:
+        tell_others(read_crawl(alone))
+    assert "--label-separator" not in str(said[0].message)
+
+
+def test_paths_that_do_not_fit_are_shown(tmp_path):
+    bare = read_crawl(as_json_lines(tmp_path / "bare.jsonl", [...] * 5))
+    table = put(tmp_path / "t.csv", "path,truth\nx/0.jpg,cat\n")
+    with pytest.raises(InputError, match=r"it has 'x/0.jpg' and the crawl '0.jpg'"):
+        with_truth(bare, table)
+
+
+def test_pictures_in_shards_may_be_named_without_their_shard(tmp_path):
+    for shard in ("a", "b"):
+        with tarfile.open(tmp_path / f"{shard}.tar", "w") as tar:
+            for name, data in (("both.jpg", b"x"), ("both.cls", b"0"),
+                               (f"{shard}1.jpg", b"y"), (f"{shard}1.cls", b"1")):  # fmt: skip
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+    crawl = read_crawl(tmp_path, classes=["cat", "dog"])
+    table = put(tmp_path / "t.csv", "path,truth\nb1.jpg,cat\nboth.jpg,dog\n")
+    found = with_truth(crawl, table)
+    assert found.table["image"].to_pylist()[3] == "b.tar/b1.jpg"
+    assert found.truth_known.tolist() == [False, False, False, True]
+    whole = put(tmp_path / "u.csv", "path,truth\na.tar/both.jpg,dog\n")
+    assert with_truth(crawl, whole).truth_known.tolist() == [True, False, False, False]
+
+
+def test_a_table_of_truth_alone_gives_its_classes(tmp_path):
+    table = put(tmp_path / "t.csv", "path,truth\nsome/0.jpg,cat\nsome/1.jpg,dog\n")
+    assert truth_as_label(table) == {"label": "truth"}
+    assert truth_as_label(as_csv(tmp_path / "c.csv", ["cat"] * 5)) == {}
+    assert truth_as_label(tmp_path) == {}
+    crawl, others = read_validation(table, ["dog"])
+    assert (len(crawl), others) == (1, ["cat"])

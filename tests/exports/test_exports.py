@@ -1,9 +1,13 @@
 """Exports: the rules that hold for every format."""
 
+import csv
 import dataclasses
+import json
+import tarfile
 import warnings
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from exports_data import FILES, LOST, SINGLE, WITH_PICTURES, N, in_shards, make_correction
@@ -210,3 +214,52 @@ def test_the_note_on_shards_is_a_warning_of_ours(crawl, made, tmp_path, out):
     with pytest.warns(VSGraphWarning, match="they are copied, not linked"):
         export(packed, made, out, to="imagefolder")
     export(packed, made, tmp_path / "copies", to="imagefolder", mode="copy")
+
+
+URL = "http://x/?a=1&copy={}"
+
+
+def found_urls(out, to):
+    """Return the url and the title of row 7 as an export has them."""
+    if to == "parquet":
+        row = pq.read_table(out).to_pylist()[7]
+    elif to == "coco":
+        row = next(one for one in json.loads(out.read_text())["images"] if one["id"] == 7)
+    elif to == "hf":
+        rows = pq.read_table(out / "data" / "train-00000.parquet").to_pylist()
+        row = next(row for row in rows if row["path"] == "q1/7.png")
+    elif to == "webdataset":
+        with tarfile.open(out / "shard-000000.tar") as tar:
+            row = json.load(tar.extractfile("000000007.json"))
+        row |= row["text"]
+    elif to == "fiftyone":
+        row = json.loads((out / "labels.json").read_text())["labels"]["000000007"]["attributes"]
+    elif to == "labelstudio":
+        tasks = json.loads((out / "tasks.json").read_text())
+        row = next(task["data"] for task in tasks if task["data"]["path"] == "q1/7.png")
+    else:
+        table = out if to == "csv" else out / "images.csv"
+        with table.open(newline="", encoding="utf-8") as file:
+            row = next(row for row in csv.DictReader(file) if row["image"] == "q1/7.png")
+    assert (row["web_label"], row["decision"]) == ("bat", "relabel")
+    assert 0 <= float(row["quality"]) <= 1
+    assert row["why"]
+    return row["url"], row["title"], row["decision_crawl"]
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_every_export_carries_every_column_of_the_crawl(crawl, made, out, to):
+    others = [{"url": URL.format(i), "decision": f"mine {i}"} for i in range(N)]
+    table = crawl.table.append_column("others", pa.array(others))
+    export(dataclasses.replace(crawl, table=table), made, out, to=to)
+    title = crawl.table["title"][7].as_py()
+    assert found_urls(out, to) == (URL.format(7), title, "mine 7")
+
+
+def test_the_table_of_an_imagefolder_names_its_files(crawl, made, out):
+    export(crawl, made, out, to="imagefolder", rejected=True)
+    with (out / "images.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    files = {path.relative_to(out).as_posix() for path in out.glob("*/*")}
+    assert {row["file"] for row in rows} == files
+    assert rows[7]["file"] == "owl/7.png"

@@ -1,7 +1,6 @@
 """Exports as tables, lists and folders: what is written, and that libraries read it."""
 
 import csv
-import dataclasses
 import json
 import os
 from pathlib import Path
@@ -36,7 +35,8 @@ def test_the_parquet_table_has_everything(tmp_path, made, out):
     export(crawl, made, out, to="parquet")
     table = pq.read_table(out)
     assert table.column_names == [
-        "image", "web_label", "final_label", "decision", "confidence", "why", "anchor", "source",
+        "image", "web_label", "final_label", "decision", "confidence", "why", "anchor", "quality",
+        "source", "title", "tags",
     ]  # fmt: skip
     rows = table.to_pylist()
     assert rows[REJECTED]["final_label"] is None
@@ -237,56 +237,3 @@ def test_a_link_that_cannot_be_made_says_what_to_do(crawl, made, out, monkeypatc
     with pytest.raises(InputError, match=r"as a hardlink \(Invalid cross-device link\); try"):
         export(crawl, made, out, to="imagefolder", mode="hardlink")
     assert not out.parent.exists()
-
-
-# --- Hugging Face
-
-
-@pytest.fixture
-def load(tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    datasets = pytest.importorskip("datasets")
-    datasets.disable_progress_bars()
-
-    def read(folder):
-        found = datasets.load_dataset(
-            "imagefolder", data_dir=str(folder), cache_dir=str(tmp_path / "cache")
-        )
-        return found["train"]
-
-    return read
-
-
-@pytest.mark.parametrize("mode", ["link", "copy"])
-def test_hugging_face_reads_one_label(crawl, made, out, load, mode):
-    export(crawl, made, out, to="hf", mode=mode)
-    rows = list(load(out))
-    kept = [i for i in range(N) if i not in {REJECTED, LOST}]
-    assert [row["label"] for row in rows] == [NAMES[made.final_labels[i]] for i in kept]
-    assert [row["class_number"] for row in rows] == made.final_labels[kept].tolist()
-    assert [row["image"].size for row in rows] == [(8 + i, 6) for i in kept]
-    assert [row["path"] for row in rows] == crawl.table["image"].take(kept).to_pylist()
-    assert rows[1]["title"] == crawl.table["title"][1].as_py()
-    assert rows[1]["why"] == Rule(made.rules[1]).sentence
-
-
-def test_hugging_face_reads_several_labels(multi_crawl, multi, out, load):
-    export(multi_crawl, multi, out, to="hf", rejected=True)
-    rows = list(load(out))
-    assert rows[RELABELED]["labels"] == ["owl", "bat"]
-    assert rows[RELABELED]["class_numbers"] == [0, 1]
-    assert rows[REJECTED]["labels"] == []
-
-
-def test_hugging_face_reads_rejected_images_if_asked(crawl, made, out, load):
-    export(crawl, made, out, to="hf", rejected=True)
-    assert load(out)["label"][REJECTED] is None
-
-
-def test_text_fields_do_not_take_the_place_of_ours(tmp_path, made, out, load):
-    crawl = make_crawl(tmp_path / "crawl", label=["mine"] * N, old_file_name=["x.jpg"] * N)
-    crawl = dataclasses.replace(crawl, text_fields=("label", "old_file_name"))
-    export(crawl, made, out, to="hf")
-    row = load(out)[0]
-    assert (row["label"], row["label_text"], row["old_file_name_text"]) == ("owl", "mine", "x.jpg")

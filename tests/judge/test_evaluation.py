@@ -233,6 +233,23 @@ def test_a_comparison_without_truth_says_nothing_of_right(by_hand):
     assert str(found).splitlines()[1] == "decisions that changed: none"
 
 
+def test_what_two_corrections_have_in_common_is_compared(by_hand):
+    names, final = by_hand.class_names, by_hand.final_labels
+    grown = dataclasses.replace(
+        by_hand,
+        class_names=("wasp", *reversed(names)),
+        web_labels=np.append(3 - by_hand.web_labels[::-1], 0),
+        final_labels=np.append(np.where(final < 0, -1, 3 - final)[::-1], 0),
+        decisions=np.append(by_hand.decisions[::-1], 0),
+    )
+    found = vsgraph.compare(by_hand, grown, TRUTH, rows=([0, 1, 2], [5, 4, 3]))
+    same = vsgraph.compare(by_hand, by_hand, TRUTH, known=[True] * 3 + [False] * 3)
+    assert (found.n_images, found.n_differ) == (3, 0)
+    assert found.right == same.right
+    assert {row["class"] for row in found.per_class} == {"wasp", *names}
+    assert str(found).startswith("3 images are in both; 4 only in the second, 3 only in the first")
+
+
 def test_settings_that_reject_none_differ_in_rejections_alone(two_senses):
     strict = two_senses.correct(dataclasses.replace(QUICK, reject_nearness=1.0))
     mild = two_senses.correct(dataclasses.replace(QUICK, reject_threshold=0))

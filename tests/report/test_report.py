@@ -19,6 +19,7 @@ from vsgraph.errors import InputError
 from vsgraph.meanings.senses import Meaning
 from vsgraph.meanings.wordnet import WordNet
 from vsgraph.report import thumbnails, write_report
+from vsgraph.report.cards import make_cards
 from vsgraph.report.content import Amounts
 from vsgraph.report.groups import MOST_IMAGES, find_groups
 from vsgraph.report.map import draw_map
@@ -61,7 +62,7 @@ def report(two_senses, corrected, tmp_path_factory):
     crawl.problems.add("missing image", "images/none.jpg")
     (folder / "crawl" / "images" / "0.jpg").write_bytes(b"broken")
     meanings = [
-        Meaning("ant", "n02219486", "ant: a small insect", chosen=True),
+        Meaning("ant", "n02219486", WordNet.open().describe("n02219486"), chosen=True),
         Meaning("ant", None, "another ant", match=0.25),
     ]
     page = write_report(
@@ -137,7 +138,8 @@ def test_the_page_of_a_class_holds_its_parts(report):
     page = (report / "classes" / "0000-ant.html").read_text()
     for part in ("senses", "anchors", "left", "came", "surest", "least"):
         assert f'id="{part}"' in page, part
-    assert "ant: a small insect <code>n02219486</code>" in page
+    assert "ant, emmet, pismire: social insect" in page
+    assert "<code>n02219486</code>" in page
     assert "another ant" in page
     assert "nearest to 25% of the texts" in page
     assert Rule.CONFIDENT.sentence.capitalize() in page
@@ -527,3 +529,41 @@ def test_few_points_lie_on_their_axes_and_images_without_features_are_left_out()
     assert drawn.places.max() <= 9999
     assert draw_map(np.zeros((4, 2)), n_images=4).note == "There is no map: no image has features."
     assert len(draw_map(some[:, :1], n_images=40, most=20).rows) <= 20
+
+
+def test_forms_of_verbs_are_no_senses():
+    texts = [{"holding", "retaining", "act", "man"}] * 4
+    finder = SenseFinder("apple", None, texts, WordNet.open())
+    nearest = finder.nearest(texts, ["holding"])
+    assert nearest is None or "act of retaining" not in nearest.definition
+    surf = [{"surfing", "sport", "riding", "surfboard", "shore"}] * 4
+    assert "surfboard" in finder.nearest(surf, ["surfing"]).definition
+
+
+def test_ones_own_description_stands_without_the_old_id(corrected, tmp_path):
+    crawl = make_crawl(tmp_path / "crawl", corrected)
+    wordnet = WordNet.open()
+    dog = "n02084071"
+    meanings = [
+        Meaning("ant", dog, "a very small insect of mine", chosen=True),
+        Meaning("dog", dog, wordnet.describe(dog), chosen=True),
+        *(Meaning(name, None, f"a {name}", chosen=True) for name in ("bee", "cat")),
+    ]
+    write_report(tmp_path / "report", crawl, corrected, meanings, heading="x")
+    pages = [page.read_text() for page in (tmp_path / "report" / "classes").glob("*.html")]
+    own = next(page for page in pages if "small insect of mine" in page)
+    assert dog not in own
+    assert sum(dog in page for page in pages) == 1
+
+
+def test_a_text_that_says_nothing_is_no_evidence(corrected, tmp_path):
+    silent = TopScores.of(np.ones((len(corrected), 4)), n_kept=4)
+    crawl = make_crawl(tmp_path / "crawl", corrected)
+    told = []
+    for factor in (1.0, 2.0):
+        text = silent.scaled(np.full(len(corrected), factor))
+        one = dataclasses.replace(corrected, text_factor=text)
+        cards = make_cards(np.arange(3), crawl, one, pictures=frozenset())
+        told.append(dict(cards[0].evidence))
+    assert "text" not in told[0]
+    assert "times 2" in told[1]["text"]

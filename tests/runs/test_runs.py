@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from PIL import Image
+from small_crawl import Tiny, write_small_crawl
 
 import vsgraph
 from made_pictures import put
 from vsgraph.cli import main
+from vsgraph.common.formatting import percent
 from vsgraph.demo.made_up import make_crawl, picture_features, text_vectors, write_crawl
 from vsgraph.errors import InputError
 from vsgraph.meanings import words
@@ -339,7 +341,9 @@ def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
     accuracy = json.loads(asked.output)["accuracy"]["all"]
     assert accuracy["after"] > accuracy["before"]
     page = (tmp_path / "e.md").read_text()
-    assert page.startswith("- 105 images judged of 105")
+    left = percent(json.loads(asked.output)["accuracy"]["not rejected"]["after"])
+    assert judged.output.startswith(f"{left} of the labels left are right, ")
+    assert page.splitlines()[1].startswith("- 105 images judged of 105")
     assert "\n## Largest confusions\n" in page
     assert "0 of 105 images have other labels" in alike.output
     assert swept.output.count("\n") >= 6
@@ -390,6 +394,21 @@ def test_a_run_is_exported_and_its_report_written_anew(finished, tmp_path):
     assert "images as imagefolder" in done.output
     assert "report.html" in page.output
     assert Run.open(finished).page.exists()
+
+
+def test_an_export_can_be_narrowed_and_split(finished, tmp_path):
+    def export(name, *options):
+        to = ["export", str(finished), "--to", "imagefolder", "-o", str(tmp_path / name)]
+        return CliRunner().invoke(main, [*to, *options])
+
+    done = export("a", "--split", "0.8,0.1,0.1", "--top", "5", "--min-confidence", "0.5")
+    wrong, other = export("b", "--split", "train"), export("c", "--split", "0.5,0.1")
+
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "a" / "train").is_dir()
+    assert "split: train " in done.output
+    assert "needs shares, as in 0.9 or 0.8,0.1,0.1, got 'train'" in wrong.output
+    assert "split must be the share of train" in other.output
 
 
 def test_purity_is_asked_for_by_an_option_and_the_estimate_is_told(crawl, tmp_path):
@@ -540,3 +559,56 @@ def test_a_crawl_without_text_is_judged_by_its_pictures(crawl, tmp_path):
     finished = Run.open(tmp_path / "run")
     assert not finished.correction.is_checked
     assert "Unchecked meaning." in finished.page.read_text()
+
+
+def test_broken_pictures_are_told_and_the_estimate_counts_what_is_left(tmp_path, monkeypatch):
+    table = write_small_crawl(tmp_path / "crawl")
+    first = json.loads(table.read_text().splitlines()[0])["file_name"]
+    (table.parent / first).write_text("<html>404</html>")
+    monkeypatch.setattr("vsgraph.runs.job.open_image_encoder", lambda *_: Tiny())
+    choices = Choices(text_encoder="lsa", meanings=table.parent / "meanings.csv", probe=False)
+    options = {"settings": FEW, "choices": choices}
+    lines = []
+    run(table, tmp_path / "run", **options, with_report=False, tell=lines.append)
+    assert f"problem: 1 x not a picture: {first}" in "\n".join(lines)
+    assert "such images are judged by their text alone; exports of pictures leave them out" in lines
+    expected = next(line for line in lines if line.startswith("expected:"))
+    assert "pictures " in expected
+    assert "report" not in expected
+    rest = []
+    preview(table, tmp_path / "run", **options, tell=rest.append)
+    assert next(line for line in rest if line.startswith("expected:")).count(" s") <= 4
+    assert "(reading" in "".join(rest)
+    assert "report " in "".join(rest)
+    assert "pictures " not in next(line for line in rest if line.startswith("expected:"))
+
+
+def test_a_crawl_that_grew_is_encoded_and_compared_only_where_it_must(tmp_path, monkeypatch):
+    table, seen = write_small_crawl(tmp_path / "crawl"), []
+
+    class Counting(Tiny):
+        def encode(self, pixels):
+            seen.append(len(pixels))
+            return super().encode(pixels)
+
+    monkeypatch.setattr("vsgraph.runs.job.open_image_encoder", lambda *_: Counting())
+    choices = Choices(text_encoder="lsa", meanings=table.parent / "meanings.csv", probe=False)
+    options = {"settings": FEW, "choices": choices, "with_report": False}
+    first = run(table, tmp_path / "first", **options)
+    encoded = sum(seen)
+    rows = table.read_text().splitlines()
+    for name, color in (("new1.png", "red"), ("new2.png", "blue")):
+        Image.new("RGB", (9, 9), color).save(table.parent / name)
+        rows.insert(1, json.dumps({"file_name": name, "query": "bat", "title": "a bat"}))
+    table.write_text("\n".join(rows))
+    lines = []
+    preview(table, tmp_path / "first", **options, tell=lines.append)
+    second = run(table, tmp_path / "second", **options)
+
+    assert "pictures: would be done again: 12 images known, 2 new" in lines
+    assert sum(seen) == encoded + 2
+    assert (second.features[3:] == first.features[1:]).all()
+    told = CliRunner().invoke(main, ["compare", str(first.path), str(second.path)])
+    assert told.output.startswith(
+        "12 images are in both; 2 only in the second, 0 only in the first"
+    )

@@ -48,7 +48,7 @@ def evaluate_command(
     if out is not None and out.exists() and not overwrite:
         raise InputError(f"{out} exists already; choose another name, or pass --overwrite")
     run = Run.open(path)
-    shown, known = run.truth(truth, label_separator=label_separator)
+    shown, known = run.read_truth(truth, label_separator=label_separator)
     judged = evaluate(run.correction, shown, known=known)
     _print(judged, as_json=as_json)
     if out is not None:
@@ -63,10 +63,16 @@ def evaluate_command(
 def compare_command(
     first: Path, second: Path, *, truth: Path | None, label_separator: str | None, as_json: bool
 ) -> None:
-    """Compare the labels of two runs on the same crawl."""
+    """Compare the labels of two runs on the same crawl, or before and after it has grown.
+
+    Images are matched by their paths and web labels, classes by their names.
+    """
     one, two = Run.open(first), Run.open(second)
+    rows = one.rows_in_common(two)
+    if not len(rows[0]):
+        raise InputError(f"{first} and {second} have no image in common: their paths all differ")
     shown, known = _known_truth(one, truth, label_separator)
-    compared = compare(one.correction, two.correction, shown, known=known)
+    compared = compare(one.correction, two.correction, shown, known=known, rows=rows)
     _print(compared, as_json=as_json)
 
 
@@ -79,7 +85,7 @@ def _known_truth(run: Run, table: Path | None, separator: str | None) -> tuple[A
     """Return the truth of a run's images and where it is known, or None for both."""
     if table is None and run.crawl.truth is None:
         return None, None
-    return run.truth(table, label_separator=separator)
+    return run.read_truth(table, label_separator=separator)
 
 
 @main.command("sweep")

@@ -21,7 +21,7 @@ NEW = click.Path(path_type=Path)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors.")
 
-_OPTIONS = (
+CRAWL_OPTIONS = (
     click.option("--format", "format_", metavar="NAME", help="The format, if it is not detected."),
     click.option("--images", type=FOLDER, help="Folder that paths in a table are relative to."),
     click.option(
@@ -31,7 +31,6 @@ _OPTIONS = (
     click.option("--label-separator", metavar="TEXT", help="Separator of several labels."),
     click.option("--classes", type=FILE, help="File of classes (names or wnids), one per line."),
     click.option("--queries", type=FILE, help="COCO: JSON of class to query."),
-    click.option("--split", metavar="NAME", help="Official split, as in train, val, test."),
     click.option("--several-labels", is_flag=True, default=None,
                  help="COCO: label an image with every query that found it."),
     click.option("--strict", is_flag=True, help="Stop at the first problem."),
@@ -51,7 +50,12 @@ def all_options(
     return decorate
 
 
-crawl_options = all_options(_OPTIONS)  # those of read_crawl
+def official_split(name: str) -> Callable[..., Any]:
+    """Return the option that chooses a split of the crawl."""
+    return click.option(name, "split", metavar="NAME", help="Official split, as in train, val.")
+
+
+crawl_options = all_options([*CRAWL_OPTIONS, official_split("--split")])  # those of read_crawl
 
 
 def reading(**options: Any) -> dict[str, Any]:  # noqa: ANN401

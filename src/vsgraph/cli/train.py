@@ -24,6 +24,7 @@ from vsgraph.cli.options import (
     reading,
 )
 from vsgraph.crawls import Crawl, read_crawl
+from vsgraph.crawls.truth_table import truth_as_label
 from vsgraph.encoders import embed_images, image_encoder
 from vsgraph.encoders.sources.checkpoints import Checkpoint
 from vsgraph.result.correction import Correction
@@ -220,10 +221,12 @@ def test_command(
 ) -> None:  # fmt: skip
     """Judge MODEL on images of known classes: top-1 and top-5, or mAP, C-F1 and O-F1.
 
-    With --json, also the figures of each class.
+    (To judge the labels of a run, see vsgraph evaluate.) The classes are the truth if the data has
+    it, else its labels. With --json, also the figures of each class.
     """
     checkpoint = Checkpoint.load(model)
-    crawl = read_crawl(data, **reading(**options))
+    read = reading(**options)
+    crawl = read_crawl(data, **read | {"columns": read["columns"] or truth_as_label(data) or None})
     with tempfile.TemporaryDirectory() as folder:
         embedding = embed_images(
             crawl, image_encoder(model), Path(folder) / "vectors", progress=True

@@ -2,8 +2,9 @@
 
 import dataclasses
 import itertools
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -11,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsgraph.crawls.crawl import Crawl
+from vsgraph.crawls.crawl import OTHERS, Crawl
 from vsgraph.crawls.problems import Problems
-from vsgraph.crawls.texts import plain_column, plain_names
+from vsgraph.crawls.texts import LONGEST_TEXT, plain_column, plain_names
 from vsgraph.errors import InputError
 
 BLOCK = 32_768
@@ -26,6 +27,7 @@ TEXT_FIELDS = (
     "snippet",
 )  # fmt: skip
 NONE = "none"  # in the truth: none of the classes
+MOST_OTHERS = 64  # other columns that are passed on
 LISTS = pa.list_(pa.string())
 ClassList = Path | Sequence[str]  # a file of class names, or the names
 Item = TypeVar("Item")
@@ -65,6 +67,20 @@ def as_text(value: object) -> str | None:
     return str(value).encode("utf-8", "replace").decode("utf-8").strip() or None
 
 
+def as_written(value: object) -> str | None:
+    """Return a JSON value as text that is passed on: strings as they are, others as JSON.
+
+    >>> as_written("a  b"), as_written([1, "x"]), as_written(3.0), as_written("")
+    ('a  b', '[1, "x"]', '3.0', None)
+    """
+    if not isinstance(value, str):
+        try:
+            value = None if value is None else json.dumps(value, default=str, ensure_ascii=False)
+        except (ValueError, RecursionError):  # lists in lists in lists ...
+            return None
+    return (value and value.encode("utf-8", "replace").decode("utf-8")[:LONGEST_TEXT]) or None
+
+
 def as_names(value: object) -> list[str] | None:
     """Return the names in a JSON value, which may be a list or one name; None if it is empty."""
     if isinstance(value, list):
@@ -101,7 +117,11 @@ class Gathered:
         """Add rows, with the columns of `types`; a missing value is null."""
         for block in in_blocks(rows):
             columns = {n: pa.array([row.get(n) for row in block], t) for n, t in types.items()}
-            self.add(pa.table(columns))
+            others = [row.get(OTHERS, {}) for row in block]
+            names = list(dict.fromkeys(name for row in others for name in row))[: MOST_OTHERS + 1]
+            values = {name: pa.array([row.get(name) for row in others], pa.string())
+                      for name in names}  # fmt: skip
+            self.add(pa.table(columns | others_column(values)))
 
     def crawl(
         self,
@@ -115,7 +135,8 @@ class Gathered:
         if not sum(block.num_rows for block in self.blocks):
             reasons = f"; {'; '.join(self.problems.lines())}" if self.problems else ""
             raise InputError(f"{root} holds no image with a label, read as {kind}{reasons}")
-        table = pa.concat_tables(self.blocks)
+        same = _with_same_others(self.blocks, self.problems)
+        table = pa.concat_tables(same, promote_options="default")
         self.blocks.clear()
         table = with_column(table, "web_labels", plain_names(table["web_labels"]))
         names = list(classes) if classes is not None else _label_names(table["web_labels"])
@@ -128,6 +149,51 @@ class Gathered:
         _count_twins(table["image"], self.problems)
         _count_names_alike(names, self.problems)
         return Crawl(kind, root, table, tuple(names), tuple(wnids), used, self.problems, others)
+
+
+def other_values(values: Mapping[str, Any], taken: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return the first values of a JSON object that have no role, to be passed on."""
+    names = [name for name in values if name and name not in taken][: MOST_OTHERS + 1]
+    written = {name.encode("utf-8", "replace").decode(): as_written(values[name]) for name in names}
+    return {OTHERS: written} if written else {}
+
+
+def others_column(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns that are only passed on as one, if there are any; all are strings."""
+    arrays = {
+        name: column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        for name, column in columns.items()
+    }
+    packed = pa.StructArray.from_arrays(list(arrays.values()), list(arrays)) if arrays else None
+    return {} if packed is None else {OTHERS: packed}
+
+
+def _with_same_others(blocks: Sequence[pa.Table], problems: Problems) -> list[pa.Table]:
+    """Give every block the same other columns, without those that are empty everywhere."""
+    filled: dict[str, None] = {}
+    for block in blocks:
+        for name, column in _others_of(block).items():
+            if column.null_count < len(column):
+                filled[name] = None
+    names = list(filled)[:MOST_OTHERS]
+    if len(filled) > MOST_OTHERS:
+        problems.add("too many other columns", list(filled)[MOST_OTHERS], f"{MOST_OTHERS} are kept")
+    same = []
+    for block in blocks:
+        own, nulls = _others_of(block), pa.nulls(block.num_rows, pa.string())
+        rest = block.select([name for name in block.column_names if name != OTHERS])
+        for name, column in others_column({n: own.get(n, nulls) for n in names}).items():
+            rest = rest.append_column(name, column)
+        same.append(rest)
+    return same
+
+
+def _others_of(block: pa.Table) -> dict[str, pa.Array]:
+    """Return the columns of a block that are only passed on, by name."""
+    if OTHERS not in block.column_names:
+        return {}
+    packed = block[OTHERS].combine_chunks()
+    return {field.name: packed.field(i) for i, field in enumerate(packed.type)}
 
 
 def _label_names(column: pa.ChunkedArray) -> list[str]:

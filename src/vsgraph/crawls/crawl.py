@@ -20,6 +20,7 @@ from vsgraph.pictures.opener import MOST_BYTES
 Rows = slice | NDArray[np.intp]
 ALL = slice(None)
 ARRAYS = "an array of web labels"  # the format of a crawl without pictures
+OTHERS = "others"  # the column of columns that are only passed on
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,7 +38,8 @@ class Crawl:
         tar and the name in it. `web_labels`: int32, or list of int32 if images may have several.
         One string column per text field, null if there is no text. Optional: `source` (string);
         `truth` (list of int32: the classes it really shows, empty for none of them, null if
-        unknown); `shard` (string), `offset` and `size` (int64) of images within tar shards.
+        unknown); `shard` (string), `offset` and `size` (int64) of images within tar shards;
+        `others` (struct of strings): every other column of the crawl, as it is.
     class_names : tuple of str
         Names of the classes, in the order of their numbers.
     wnids : tuple of (str or None)
@@ -110,6 +112,11 @@ class Crawl:
         if not self._has("source"):
             return None
         return np.asarray(self.table["source"].to_numpy(zero_copy_only=False))
+
+    @property
+    def other_columns(self) -> tuple[str, ...]:
+        """Names of the columns that came along and are only passed on, such as `url`."""
+        return tuple(field.name for field in self.table[OTHERS].type) if self._has(OTHERS) else ()
 
     def _has(self, column: str) -> bool:
         return column in self.table.column_names

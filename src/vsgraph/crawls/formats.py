@@ -13,7 +13,7 @@ from vsgraph.crawls.readers.coco import read_coco
 from vsgraph.crawls.readers.folders import read_folder
 from vsgraph.crawls.readers.nus_wide import read_nus_wide
 from vsgraph.crawls.readers.shards import SHARD_FOLDER, read_shards
-from vsgraph.crawls.readers.tables import ENDINGS, METADATA, read_table
+from vsgraph.crawls.readers.tables import ENDINGS, METADATA, lists_images, read_table
 from vsgraph.crawls.readers.webvision import read_imagenet_validation, read_webvision
 from vsgraph.errors import InputError
 
@@ -115,14 +115,20 @@ def _recognize_folder(path: Path) -> str:
         return "shards"
     if any(path.glob("*.parquet")):
         return "table"
-    shown = [folder for folder in folders if not folder.name.startswith(".")]
+    return _recognize_plain(path, [entry for entry in folders if not entry.name.startswith(".")])
+
+
+def _recognize_plain(path: Path, folders: list[Path]) -> str:
+    """Return whether a folder without any mark is a table beside pictures, or class folders."""
     tables = [entry for entry in path.iterdir() if entry.suffix.lower() in ENDINGS]
-    if tables and len(shown) == 1:
+    if len(tables) == 1 and len(folders) <= 1 and lists_images(tables[0]):
+        return "table"
+    if tables and len(folders) == 1:
         raise InputError(
             f"{path} holds a table and one folder; give the table, {tables[0]}, or --format folder "
             "if the folder is a class"
         )
-    if shown:
+    if folders:
         return "folder"
     if tables:
         raise InputError(f"{path} is not a crawl itself; give the table, {tables[0]}")

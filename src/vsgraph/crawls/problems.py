@@ -3,6 +3,7 @@
 import tempfile
 import weakref
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import IO, Self
 
@@ -51,12 +52,13 @@ class Problems:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
-    def lines(self) -> list[str]:
-        """Return one line per kind: how many, and the first few cases."""
+    def lines(self, kinds: Collection[str] | None = None) -> list[str]:
+        """Return one line per kind, or for some kinds: how many, and the first few cases."""
         return [
             f"{count:,} x {kind}: {'; '.join(map(one_line, self._shown[kind]))}"
             + (" ..." if count > SHOWN else "")
             for kind, count in self.counts.most_common()
+            if kinds is None or kind in kinds
         ]
 
     @classmethod

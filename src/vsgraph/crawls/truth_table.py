@@ -6,13 +6,16 @@ empty cell means unknown, a name that is no class means none of the classes.
 
 import dataclasses
 import warnings
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsgraph.crawls.columns import NONE, numbered_truth
 from vsgraph.crawls.crawl import Crawl
-from vsgraph.crawls.problems import Problems
+from vsgraph.crawls.problems import Problems, one_line
 from vsgraph.crawls.readers.table_files import header_of, listed
 from vsgraph.crawls.readers.tables import KNOWN, named_like, read_truths, table_files
 from vsgraph.errors import InputError, VSGraphWarning, is_meant
@@ -26,14 +29,21 @@ def with_truth(crawl: Crawl, path: Path, *, label_separator: str | None = None) 
 
     The table has a column `truth` (or `label`) of class names. Images that it does not list, or
     with an empty cell, are unknown; a name that is no class, such as `none`, means none of them.
+    Pictures in shards may be named without their shard.
     """
     truths = read_truths(
         path, _truth_column(path), images=crawl.root, label_separator=label_separator,
         problems=Problems(),
     )  # fmt: skip
-    places = pc.index_in(crawl.table["image"], truths["image"].combine_chunks())
+    listed_images = truths["image"].combine_chunks()
+    places = pc.index_in(crawl.table["image"], listed_images)
+    if places.null_count == len(places) and crawl.has_shards:
+        places = pc.index_in(_members(crawl), listed_images)
     if places.null_count == len(places):
-        raise InputError(f"{path} lists no image of the crawl; paths must be the same")
+        raise InputError(
+            f"{path} lists no image of the crawl; paths must be the same, but it has "
+            f"{_first(truths['image'])} and the crawl {_first(crawl.table['image'])}"
+        )
     truth = truths["truth"].take(places)
     if truth.null_count == len(truth):
         raise InputError(f"{path} has no truth for any image of the crawl: its cells are empty")
@@ -42,6 +52,31 @@ def with_truth(crawl: Crawl, path: Path, *, label_separator: str | None = None) 
     rest = crawl.table.select([name for name in crawl.table.column_names if name != "truth"])
     table = rest.append_column("truth", numbered["truth"])
     return dataclasses.replace(crawl, table=table, other_truths=others)
+
+
+def _members(crawl: Crawl) -> pa.ChunkedArray:
+    """Return the names of pictures within their shards; null if two shards have the same name."""
+    lengths = pc.add(pc.binary_length(crawl.table["shard"]), 1)
+    names = [image[length:] for image, length in zip(
+        crawl.table["image"].to_pylist(), lengths.to_pylist(), strict=True)]  # fmt: skip
+    counts = Counter(names)
+    return pa.chunked_array([[name if counts[name] == 1 else None for name in names]], pa.string())
+
+
+def _first(images: pa.ChunkedArray) -> str:
+    """Return the first path, for messages."""
+    path = next((path for path in images.to_pylist() if path), "")
+    return repr(one_line(path)[:80])
+
+
+def truth_as_label(path: Path) -> dict[str, str]:
+    """Return the column to take labels from, if a table has the truth but no label."""
+    try:
+        header = header_of(table_files(path)[0])
+    except InputError:  # it is no table
+        return {}
+    truth = named_like(header, KNOWN["truth"])
+    return {"label": truth} if truth and named_like(header, KNOWN["label"]) is None else {}
 
 
 def tell_others(crawl: Crawl) -> None:
@@ -54,12 +89,26 @@ def tell_others(crawl: Crawl) -> None:
     listed = ", ".join(_described(name, others[name], meant.get(name)) for name in first)
     many = f"{len(others):,} names that are" if len(others) > 1 else "a name that is"
     more = ", ..." if len(others) > N_SHOWN else ""
+    more += _hint_at_separator(list(meant), crawl.class_names)
     warnings.warn(
         f"the truth has {many} no class: {listed}{more}; an image with no other name counts as "
         f"showing none of the classes (write {NONE!r} to say so without this warning)",
         VSGraphWarning,
         stacklevel=3,
     )
+
+
+def _hint_at_separator(names: Sequence[str], class_names: Sequence[str]) -> str:
+    """Return a hint if names look like several classes in one cell.
+
+    >>> _hint_at_separator(["cat|dog"], ["cat", "dog"])
+    "; if '|' separates several classes, pass --label-separator '|'"
+    """
+    known = set(class_names)
+    for mark in "|;,":
+        if any({part.strip() for part in name.split(mark)} & known for name in names):
+            return f"; if {mark!r} separates several classes, pass --label-separator {mark!r}"
+    return ""
 
 
 def _described(name: str, n_images: int, meant: str | None) -> str:

@@ -44,5 +44,5 @@ def run_demo(
         table, folder / "run", settings=SETTINGS, choices=choices,
         redo_from="crawl" if overwrite else None, progress=progress, tell=tell,
     )  # fmt: skip
-    truth, known = demo.truth()
+    truth, known = demo.read_truth()
     return DemoResult(demo, evaluate(demo.correction, truth, known=known))

@@ -1,7 +1,7 @@
 """From a crawl to vectors on disk: its pictures, or its texts."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ def embed_images(
     *,
     dtype: str = "float16",
     overwrite: bool = False,
+    known: Iterable[Path] = (),
     progress: bool = False,
 ) -> Embedding:
     """Encode the pictures of a crawl; an interrupted run resumes.
@@ -51,6 +52,8 @@ def embed_images(
         ``float16`` or ``float32``.
     overwrite : bool
         Whether vectors of another encoder in the folder are replaced.
+    known : iterable of Path
+        Folders with vectors of other crawls: what they hold is not encoded again.
     progress : bool
         Show a progress bar, on a terminal.
 
@@ -62,7 +65,7 @@ def embed_images(
     widths = {"vectors": encoder.n_dims, "probs": encoder.n_classes}
     store = VectorStore(
         Path(folder), name=encoder.name, fingerprint=encoder.fingerprint, widths=widths,
-        dtype=dtype, overwrite=overwrite,
+        dtype=dtype, overwrite=overwrite, known=known,
     )  # fmt: skip
 
     def encode(pixels: list[Any]) -> NDArray[np.floating]:
@@ -133,6 +136,7 @@ def embed_texts(
     fields: Sequence[str] | None = None,
     dtype: str = "float16",
     overwrite: bool = False,
+    known: Iterable[Path] = (),
     progress: bool = False,
 ) -> Embedding:
     """Encode the texts of a crawl or of a list; an interrupted run resumes.
@@ -149,7 +153,7 @@ def embed_texts(
         Where the vectors go.
     fields : sequence of str, optional
         The crawl's text fields to read; all of them if not given.
-    dtype, overwrite, progress
+    dtype, overwrite, known, progress
         As for :func:`embed_images`.
 
     Returns
@@ -159,7 +163,7 @@ def embed_texts(
     """
     store = VectorStore(
         Path(folder), name=encoder.name, fingerprint=encoder.fingerprint,
-        widths={"vectors": encoder.n_dims}, dtype=dtype, overwrite=overwrite,
+        widths={"vectors": encoder.n_dims}, dtype=dtype, overwrite=overwrite, known=known,
     )  # fmt: skip
 
     def read(span: Span) -> list[str]:

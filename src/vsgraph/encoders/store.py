@@ -64,7 +64,8 @@ class VectorStore:
     """Fills a folder with the vectors of an encoder, batch by batch.
 
     `widths` are the numbers of columns of ``vectors``, and of ``probs`` if the encoder has a
-    classifier. With `overwrite`, vectors of another encoder in the folder are replaced.
+    classifier. With `overwrite`, vectors of another encoder in the folder are replaced. Vectors of
+    the same content and encoder in the finished folders `known` are taken from there.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class VectorStore:
         widths: Mapping[str, int],
         dtype: str = "float16",
         overwrite: bool = False,
+        known: Iterable[Path] = (),
     ) -> None:
         check_one_of("dtype", dtype, ("float16", "float32"))
         self.folder = folder
@@ -90,19 +92,23 @@ class VectorStore:
         if (self.parts / "old").exists() and not folder.exists():  # killed in finish()
             (self.parts / "old").rename(folder)
         self._finished = self._open_finished(overwrite=overwrite)
+        self._sources = [self._finished] if self._finished else []
+        self._sources += [found for path in known if (found := self._open_known(path))]
+        self._firsts: list[int] = []  # number of the first vector of each source
         self.parts.mkdir(parents=True, exist_ok=True)
-        # Vectors are numbered: first the rows of a finished folder, then those of each batch.
+        # Vectors are numbered: first the rows of finished folders, then those of each batch.
         self._numbers: dict[bytes, int] = {}
         self._n_vectors = 0
-        self._n_finished = 0  # different contents in the finished folder
+        self._n_finished = 0  # different contents in the finished folders
         self._saved: list[Saved] = []
         self._by_span: dict[tuple[int, int], Saved] = {}
         self._n_files = 0
         self._lock = lock(self.parts / "lock")
 
     def __enter__(self) -> Self:
-        if self._finished is not None:
-            self._add_keys(key.tobytes() for key in self._finished.keys)
+        for source in self._sources:
+            self._firsts.append(self._n_vectors)
+            self._add_keys(key.tobytes() for key in source.keys)
         self._n_finished = len(self._numbers)
         for path in sorted(self.parts.glob("batch-*.npz")):
             self._n_files = int(path.stem.removeprefix("batch-")) + 1
@@ -131,6 +137,14 @@ class VectorStore:
                 "(model, size, preparation, runtime or precision); choose another folder, or pass "
                 "overwrite=True (--overwrite)"
             )
+        return None
+
+    def _open_known(self, folder: Path) -> Embedding | None:
+        """Open the vectors of another run, if they are of the same encoder."""
+        with contextlib.suppress(InputError, OSError, KeyError):
+            found = Embedding.load(folder)
+            is_new = folder.resolve() != self.folder.resolve()
+            return found if is_new and found.record["fingerprint"] == self.fingerprint else None
         return None
 
     def check_room(self, n_rows: int) -> None:
@@ -197,6 +211,7 @@ class VectorStore:
             self.folder.rename(self.parts / "old")
         final.rename(self.folder)
         self._finished = None
+        self._sources = []
         remove_folder(self.parts)
         return Embedding.load(self.folder)
 
@@ -227,15 +242,16 @@ class VectorStore:
         """Return the vectors of keys, zeros for rows without content."""
         values = np.zeros((len(keys), sum(self.widths.values())), self.dtype)
         loaded: dict[int, NDArray[np.floating]] = {}
-        arrays = (self._finished.vectors, self._finished.probs) if self._finished else ()
-        finished = [array for array in arrays if array is not None]
         for row, key in enumerate(keys):
             if key == NOTHING:
                 continue
             number = self._numbers[key]
             at = bisect_right(self._saved, number, key=lambda saved: saved.first) - 1
             if at < 0:
-                values[row] = np.concatenate([array[number] for array in finished])
+                place = bisect_right(self._firsts, number) - 1
+                source, own = self._sources[place], number - self._firsts[place]
+                arrays = [array for array in (source.vectors, source.probs) if array is not None]
+                values[row] = np.concatenate([array[own] for array in arrays])
                 continue
             if at not in loaded:
                 loaded[at] = load_batch(self._saved[at].path).values

@@ -13,6 +13,7 @@ from vsgraph.common.room import check_disk
 from vsgraph.errors import InputError
 from vsgraph.exports.job import Job
 from vsgraph.exports.names import write_class_names
+from vsgraph.exports.tables import write_images
 from vsgraph.result.scores import TopScores
 
 NO_NEIGHBOR = 1.0
@@ -28,9 +29,10 @@ def write_cleanlab(
 
     ``labels.npy`` holds the web labels and ``final_labels.npy`` the corrected ones (-1 if
     rejected), as boolean tables if images have several; ``pred_probs.npy`` is dense;
-    ``knn_graph.npz`` holds cosine distances. Classes are numbered in the order of their names, as
-    in ``class_names.txt``. The final scores depend on the web label of the image itself; the others
-    do not, except that the CNN may have been trained on it.
+    ``knn_graph.npz`` holds cosine distances; ``images.csv`` has everything else. Classes are
+    numbered in the order of their names, as in ``class_names.txt``. The final scores depend on the
+    web label of the image itself; the others do not, except that the CNN may have been trained on
+    it.
     """
     correction = job.correction
     check_one_of("scores", scores, ("final", "gnn", "cnn"))
@@ -43,6 +45,7 @@ def write_cleanlab(
     graph = neighbor_distances(correction.adjacency, n_neighbors=n_neighbors)
     order = sorted(range(len(job.class_names)), key=job.class_names.__getitem__)
     write_class_names(job.path / "class_names.txt", [job.class_names[c] for c in order])
+    write_images(job, job.rows)
     np.save(job.path / "labels.npy", _reordered(correction.web_labels, order))
     np.save(job.path / "final_labels.npy", _reordered(correction.final_labels, order))
     dense = new_array(job.path / "pred_probs.npy", np.float32, probs.shape)

@@ -1,21 +1,26 @@
 """The formats of :func:`export`, in one table."""
 
+import dataclasses
 import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vsgraph.common.checks import check_one_of, check_truth, name_rows
+from vsgraph.common.checks import check_one_of, check_truth, label_matrix, name_rows
 from vsgraph.common.files import file_errors
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.exports import tables
+from vsgraph.exports.card import write_card
 from vsgraph.exports.cleanlab import write_cleanlab
-from vsgraph.exports.folders import write_hf, write_imagefolder
+from vsgraph.exports.folders import write_imagefolder
+from vsgraph.exports.hf import write_hf
 from vsgraph.exports.job import Job
 from vsgraph.exports.json_formats import is_our_coco, write_coco, write_fiftyone, write_labelstudio
+from vsgraph.exports.selection import Selection, Split, split_images
 from vsgraph.exports.shards import write_webdataset
 from vsgraph.exports.targets import Exported, export_file, export_folder, write_record
 from vsgraph.result.correction import Correction
@@ -56,7 +61,6 @@ def export(
     *,
     to: str,
     overwrite: bool = False,
-    rejected: bool = False,
     progress: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> Exported:
@@ -75,11 +79,18 @@ def export(
         The format, one of `FORMATS`; ``docs/exports.md`` describes each.
     overwrite : bool
         Replace an earlier export. Nothing else is ever replaced.
-    rejected : bool
-        Include rejected images, marked as such. csv, parquet, soft, labelstudio and cleanlab always
-        include them; imglist never does.
     progress : bool
         Show a progress bar.
+    rejected : bool
+        Include rejected images, marked as such. csv, parquet, soft, labelstudio and cleanlab always
+        include them, unless images are chosen by quality; imglist never does.
+    min_confidence, top, purity : float, int, float, optional
+        Only labels at least so probable; only so many images of each class, the most probable
+        first; as many as can be had with this share right by estimate. They narrow what the run
+        kept.
+    split : float or sequence of float, optional
+        Divide into train and test, or train, validation and test, by these shares. Copies of a
+        picture stay together, and an image stays where it is when the crawl grows.
     **options
         The format's own options, such as ``mode="copy"`` of imagefolder.
 
@@ -104,36 +115,90 @@ def export(
     ['0.jpg 0', '1.jpg 1']
     """
     check_one_of("to", to, tuple(FORMATS))
-    _check_options(to, options, rejected=rejected)
+    chosen_names = [field.name for field in dataclasses.fields(Selection)]
+    selection = Selection(**{name: options.pop(name) for name in chosen_names if name in options})
+    _check_options(to, options, selection)
     refuse_other_crawl(crawl, correction)
+    refuse_contradictions(correction)
     chosen, out = FORMATS[to], Path(out)
     if crawl.has_several_labels and not chosen.several:
         others = ", ".join(name for name, other in FORMATS.items() if other.several)
         raise InputError(f"{to} holds one label per image; these hold several: {others}")
-    rows = np.arange(len(correction))
-    if not rejected and chosen.rejected != "always":
-        rows = np.flatnonzero(correction.decisions != Decision.REJECT)
-    exported = Exported(out, to, len(rows))
+    if chosen.rejected == "always" and not selection.by_quality:
+        selection = dataclasses.replace(selection, rejected=True)
+    rows = selection.rows(correction)
+    split = split_images(crawl, rows, selection.shares) if selection.shares else None
+    exported = Exported(out, to, len(rows), right=estimated_right(correction, rows))
+    exported.notes += _notes(correction, rows, split)
     if chosen.is_ours is None:
         target = export_folder(out, crawl.root, overwrite=overwrite)
     else:
         target = export_file(out, overwrite=overwrite, is_ours=chosen.is_ours)
     with target as path:
-        chosen.write(Job(crawl, correction, exported, path, rows, progress), **options)
+        job = Job(crawl, correction, exported, path, rows, progress, split)
+        chosen.write(job, **options)
         if path.is_dir():
+            write_card(job)
             write_record(exported, path)
     return exported
 
 
-def _check_options(to: str, options: dict[str, Any], *, rejected: bool) -> None:
+def estimated_right(correction: Correction, rows: NDArray[np.intp]) -> float | None:
+    """Return the estimated share of right labels among images; None if they are not doubted."""
+    left = rows[correction.decisions[rows] != Decision.REJECT]
+    if correction.unwanted is None or not len(left):
+        return None
+    return float(correction.confidence[left].mean(dtype=np.float64))
+
+
+def _notes(correction: Correction, rows: NDArray[np.intp], split: Split | None) -> list[str]:
+    """Return what a user should know: who is left out, how large the parts are."""
+    out = np.delete(np.arange(len(correction)), rows)
+    n_rejected = int((correction.decisions[out] == Decision.REJECT).sum())
+    n_unsure, notes = len(out) - n_rejected, []
+    if n_rejected:
+        notes.append(f"rejected images left out: {n_rejected} (--rejected includes them)")
+    if n_unsure:
+        notes.append(f"other images left out by the choice made: {n_unsure}")
+    if split is not None:
+        numbers = split.numbers[rows]
+        sizes = [f"{name} {(numbers == i).sum()}" for i, name in enumerate(split.names)]
+        given = label_matrix(correction.final_labels[rows], len(correction.class_names))
+        lacks = np.zeros(given.shape[1], bool)
+        for i in range(len(split.names)):
+            lacks |= np.asarray(given[numbers == i].sum(axis=0)) == 0
+        lacks &= np.asarray(given.sum(axis=0)) > 0
+        few = f"; classes without an image in one of them: {lacks.sum()}" if lacks.any() else ""
+        notes.append(f"split: {', '.join(sizes)}{few}")
+    return notes
+
+
+def refuse_contradictions(correction: Correction) -> None:
+    """Refuse final labels that were changed without their decisions."""
+    web, final = correction.web_labels, correction.final_labels
+    pairs = (final, web) if final.ndim == 2 else (final[:, None], web[:, None])
+    same = (pairs[0] == pairs[1]).all(axis=1)
+    none = ~final.any(axis=1) if final.ndim == 2 else final < 0
+    expected = np.where(same, Decision.KEEP, np.where(none, Decision.REJECT, Decision.RELABEL))
+    wrong = (expected != correction.decisions) & ~(none & (correction.decisions == Decision.REJECT))
+    if wrong.any():
+        raise InputError(
+            f"final labels and decisions contradict each other in {name_rows(wrong)}: a label that "
+            "is the web label is kept, another one relabeled, none rejected; change both"
+        )
+
+
+def _check_options(to: str, options: dict[str, Any], selection: Selection) -> None:
     """Refuse options that a format does not have."""
     known = sorted(set(inspect.signature(FORMATS[to].write).parameters) - {"job"})
     unknown = sorted(set(options) - set(known))
     if unknown:
         hint = f"its options are {', '.join(known)}" if known else "it has no options of its own"
         raise InputError(f"{to} has no option {unknown[0]}; {hint}")
-    if rejected and FORMATS[to].rejected == "never":
+    if selection.rejected and FORMATS[to].rejected == "never":
         raise InputError(f"{to} cannot hold rejected images: they have no final label")
+    if to == "cleanlab" and selection.by_quality:
+        raise InputError("cleanlab needs every image, since its graph connects them")
 
 
 def refuse_other_crawl(crawl: Crawl, correction: Correction) -> None:

@@ -14,6 +14,7 @@ from vsgraph.exports.placement import Picture, pictures
 
 LOCAL_FILES = "/data/local-files/?d="
 REJECTED = "_rejected"
+NO_ATTRIBUTE = ("confidence", "final_label")  # of a label: it has them itself
 _COCO_START = '{"info": {"description": "labels corrected by vsgraph"}'
 
 
@@ -63,7 +64,7 @@ def write_coco(job: Job) -> None:
         file.write(', "images": [')
         images, annotations = JsonItems(file), JsonItems(later)
         for picture in pictures(job):
-            images.add(_coco_image(picture))
+            images.add(_coco_image(job, picture))
             for category in picture.entry.classes:
                 annotations.add(_coco_annotation(picture, category, annotations.count + 1))
         file.write('], "annotations": [')
@@ -72,13 +73,13 @@ def write_coco(job: Job) -> None:
         file.write("]}\n")
 
 
-def _coco_image(picture: Picture) -> dict[str, Any]:
+def _coco_image(job: Job, picture: Picture) -> dict[str, Any]:
     entry = picture.entry
-    return {
+    own = {
         "id": entry.row, "file_name": entry.image,
-        "width": picture.width, "height": picture.height,
-        **{name: entry.columns[name] for name in ("web_label", "decision", "confidence", "why")},
+        "width": picture.width, "height": picture.height, **entry.columns,
     }  # fmt: skip
+    return own | job.from_crawl(entry, taken=own)
 
 
 def _coco_annotation(picture: Picture, category: int, number: int) -> dict[str, Any]:
@@ -99,8 +100,8 @@ def is_our_coco(path: Path) -> bool:
 def write_fiftyone(job: Job) -> None:
     """Write a ``FiftyOneImageClassificationDataset``: labels, and where the pictures are.
 
-    ``labels.json`` has the final label of each image with its confidence; web label, decision and
-    reason are attributes, and a rejected image has no label. ``data.json`` points to the pictures.
+    ``labels.json`` has the final label of each image with its confidence; everything else that is
+    known is an attribute. A rejected image has no label. ``data.json`` points to the pictures.
     Pictures in shards are copied to ``data``, and ``where.json`` names their place in the shards.
     """
     places_name = "where.json" if job.crawl.has_shards else "data.json"
@@ -113,7 +114,7 @@ def write_fiftyone(job: Job) -> None:
         labels, places = JsonItems(labels_file), JsonItems(places_file)
         for picture in pictures(job):
             key = f"{picture.entry.row:09d}"
-            labels.add(_fiftyone_label(picture.entry, several=job.several), key=key)
+            labels.add(_fiftyone_label(job, picture.entry), key=key)
             place = picture.entry.image
             if picture.path is not None:
                 place = str(picture.path.absolute())
@@ -124,15 +125,16 @@ def write_fiftyone(job: Job) -> None:
         places_file.write("}\n")
 
 
-def _fiftyone_label(entry: Entry, *, several: bool) -> Any:  # noqa: ANN401
+def _fiftyone_label(job: Job, entry: Entry) -> Any:  # noqa: ANN401
     """Return the label of an image: a list if there may be several, None if it is rejected."""
-    attributes = {name: entry.columns[name] for name in ("web_label", "decision", "why", "anchor")}
+    attributes = {name: value for name, value in entry.columns.items() if name not in NO_ATTRIBUTE}
+    attributes |= {"path": entry.image} | job.from_crawl(entry, taken=("path", *NO_ATTRIBUTE))
     confidence = entry.columns["confidence"]
     labels = [
         {"label": number, "confidence": confidence, "attributes": attributes}
         for number in entry.classes
     ]
-    return labels if several else labels[0] if labels else None
+    return labels if job.several else labels[0] if labels else None
 
 
 def write_labelstudio(job: Job, *, url: str = LOCAL_FILES) -> None:
@@ -160,11 +162,11 @@ def write_labelstudio(job: Job, *, url: str = LOCAL_FILES) -> None:
             if picture.path is None:
                 path = f"images/{numbered_name(picture.entry.row, picture.suffix)}"
                 picture.place(job.path / path, "copy")
-            tasks.add(_task(picture.entry, url + quote(path), chosen))
+            tasks.add(_task(job, picture.entry, url + quote(path), chosen))
         file.write("]\n")
 
 
-def _task(entry: Entry, address: str, chosen: list[str]) -> dict[str, Any]:
+def _task(job: Job, entry: Entry, address: str, chosen: list[str]) -> dict[str, Any]:
     """Return the task of an image; without a choice there is no prediction."""
     result = {
         "id": f"{entry.row:09d}", "from_name": "label", "to_name": "image", "type": "choices",
@@ -179,8 +181,9 @@ def _task(entry: Entry, address: str, chosen: list[str]) -> dict[str, Any]:
         "image": address,
         "text": "\n".join(f"{name}: {text}" for name, text in entry.text.items() if text),
         "path": entry.image,
-        **{name: entry.columns[name] for name in ("web_label", "decision", "why")},
+        **entry.columns,
     }
+    data |= job.from_crawl(entry, taken=data)
     return {"data": data, "predictions": [prediction]}
 
 

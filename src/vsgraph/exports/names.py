@@ -102,6 +102,22 @@ def numbered_name(row: int, suffix: str) -> str:
     return f"{row // 10_000:04d}/{row:09d}{suffix}"
 
 
+def free_names(names: Iterable[str], *, taken: Iterable[str]) -> dict[str, str]:
+    """Return the name in an export of each column of a crawl: one that is not taken.
+
+    >>> free_names(["title", "label"], taken=["label"])
+    {'title': 'title', 'label': 'label_crawl'}
+    """
+    used, free = set(taken), {}
+    for name in names:
+        new = name
+        while new in used:
+            new += "_crawl"
+        used.add(new)
+        free[name] = new
+    return free
+
+
 def one_line(name: str) -> str:
     r"""Return a name without line breaks or other characters that do not print.
 

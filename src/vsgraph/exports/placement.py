@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from vsgraph.common.checks import check_one_of
-from vsgraph.crawls.crawl import Crawl, Fence
+from vsgraph.crawls.crawl import Fence
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.exports.job import Entry, Job
 from vsgraph.exports.names import split_name
@@ -47,14 +47,24 @@ class Picture(NamedTuple):
             ) from error
 
 
-def check_mode(crawl: Crawl, mode: Mode) -> None:
-    """Refuse an unknown mode; warn that pictures in shards can only be copied."""
+def check_mode(job: Job, mode: Mode) -> None:
+    """Refuse an unknown mode, say what links mean, warn that pictures in shards are copied."""
     check_one_of("mode", mode, get_args(Mode))
-    if crawl.has_shards and mode != "copy":
+    root = job.crawl.root.absolute()
+    if job.crawl.has_shards and mode != "copy":
         warnings.warn(
             "the pictures are in tar shards, so they are copied, not linked",
             VSGraphWarning,
             stacklevel=4,
+        )
+    elif mode == "link":
+        job.exported.notes.append(
+            f"the pictures are links to {root} and are lost if it moves; mode copy (--mode copy) "
+            "copies them"
+        )
+    elif mode == "hardlink":
+        job.exported.notes.append(
+            f"the pictures are the same files as in {root}: a change to one changes both"
         )
 
 

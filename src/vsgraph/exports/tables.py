@@ -1,5 +1,7 @@
 """Tables and lists of the corrected labels: CSV, Parquet, soft labels, a list for scripts."""
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +14,12 @@ from numpy.typing import NDArray
 from vsgraph.common.blocks import row_blocks
 from vsgraph.common.files import new_array
 from vsgraph.errors import InputError
-from vsgraph.exports.job import Job
+from vsgraph.exports.job import BLOCK_ROWS, Job
 from vsgraph.exports.names import write_class_names
 from vsgraph.result.correction import Correction
 
 JOINT = "|"
+IMAGES, FILE = "images.csv", "file"  # the table in a folder, its column of files there
 MADE_BY = {b"vsgraph": b"export"}
 _CSV_START = b'"image","web_label","final_label","decision","confidence","why","anchor"'
 _SOFT_SCHEMA = pa.schema(
@@ -38,11 +41,29 @@ def write_csv(job: Job) -> None:
             writer.write_table(_joined(job.table(rows)))
 
 
-def _joined(table: pa.Table) -> pa.Table:
+def write_images(job: Job, rows: NDArray[np.intp], files: Sequence[str] | None = None) -> None:
+    """Write ``images.csv``, what is known of the images of a folder, in order.
+
+    `files` are their names in the folder, if they are there. If the name of a class contains the
+    bar that joins several labels, a tab joins them.
+    """
+    joint = "\t" if any(JOINT in name for name in job.class_names) else JOINT
+    column = None if files is None else pa.array(files, pa.string())
+
+    def table(block: slice) -> pa.Table:
+        part = _joined(job.table(rows[block]), joint)
+        return part if column is None else part.add_column(0, FILE, column[block])
+
+    with pyarrow.csv.CSVWriter(job.path / IMAGES, table(slice(0, 0)).schema) as writer:
+        for block in row_blocks(len(rows), row_bytes=len(job.class_names), most=BLOCK_ROWS):
+            writer.write_table(table(block))
+
+
+def _joined(table: pa.Table, joint: str = JOINT) -> pa.Table:
     """Return a table whose lists of labels are joined into one string each."""
     for i, name in enumerate(table.column_names):
         if pa.types.is_list(table[name].type):
-            table = table.set_column(i, name, pc.binary_join(table[name], JOINT))
+            table = table.set_column(i, name, pc.binary_join(table[name], joint))
     return table
 
 
@@ -74,7 +95,8 @@ def write_soft(job: Job) -> None:
 
     ``soft_labels.parquet`` has the columns `image`; `classes`, the numbers of the likeliest
     classes; `values`, their shares; `rest`, the sum of all others, which share it evenly. A
-    rejected image has zeros. ``class_names.txt`` names the classes in order.
+    rejected image has zeros. ``class_names.txt`` names the classes in order, ``images.csv`` has
+    everything else.
     """
     soft = job.correction.soft_labels()
     width = soft.values.shape[1]
@@ -91,26 +113,32 @@ def write_soft(job: Job) -> None:
             ]
             writer.write_table(pa.table(columns, schema=_SOFT_SCHEMA))
     write_class_names(job.path / "class_names.txt", job.class_names)
+    write_images(job, job.rows)
 
 
 def write_imglist(job: Job, *, soft: bool = False) -> None:
-    """Write ``imglist.txt`` with lines ``path number``, and ``class_names.txt``.
+    """Write ``imglist.txt`` with lines ``path number``, ``class_names.txt`` and ``images.csv``.
 
     The number follows the last space of a line. A path with a line break is left out and counted.
-    With `soft`, also write ``soft_labels.npy``, float32 of shape (n_lines, n_classes).
+    With a split there is one list of each part, ``imglist-train.txt`` and so on. With `soft`, also
+    write ``soft_labels.npy``, float32 of shape (n_lines, n_classes).
     """
     listed: list[int] = []
-    with (job.path / "imglist.txt").open("w", encoding="utf-8", newline="\n") as file:
-        for rows in job.blocks():
-            images = job.column("image", rows).to_pylist()
-            labels = job.correction.final_labels[rows]
-            for row, image, label in zip(rows.tolist(), images, labels, strict=True):
-                if "\n" in image or "\r" in image:
-                    job.leave_out(row, "path with a line break")
-                    continue
-                file.write(f"{image} {label}\n")
-                listed.append(row)
+    names = [f"imglist-{part}.txt" for part in job.parts] or ["imglist.txt"]
+    with ExitStack() as stack:
+        files = [
+            stack.enter_context((job.path / name).open("w", encoding="utf-8", newline="\n"))
+            for name in names
+        ]
+        for entry in (entry for rows in job.blocks() for entry in job.entries(rows)):
+            if "\n" in entry.image or "\r" in entry.image:
+                job.leave_out(entry.row, "path with a line break")
+                continue
+            file = files[job.parts.index(entry.part) if entry.part else 0]
+            file.write(f"{entry.image} {entry.classes[0]}\n")
+            listed.append(entry.row)
     write_class_names(job.path / "class_names.txt", job.class_names)
+    write_images(job, np.array(listed, np.intp))
     if soft:
         _write_soft_array(job.path / "soft_labels.npy", job.correction, np.array(listed, np.intp))
 

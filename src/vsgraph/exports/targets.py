@@ -24,10 +24,14 @@ class Exported:
     to: str  # the format
     n_images: int
     problems: Problems = dataclasses.field(default_factory=Problems)  # images left out, by reason
+    right: float | None = None  # estimated share of right labels, if they are doubted
+    notes: list[str] = dataclasses.field(default_factory=list)  # what a user should know of it
 
     def __str__(self) -> str:
         line = f"{self.n_images} images as {self.to} in {self.out}"
-        return "\n".join([line, *self.problems.lines()])
+        if self.right is not None:
+            line += f"; estimated: {self.right:.1%} of the labels are right"
+        return "\n".join([line, *self.notes, *self.problems.lines()])
 
 
 @contextmanager

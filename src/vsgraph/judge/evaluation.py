@@ -96,6 +96,16 @@ class Evaluation:
     confusion: csr_array
     class_names: tuple[str, ...]
 
+    @property
+    def headline(self) -> str:
+        """The answer in one line: how many of the labels left are right, and how many are left."""
+        after, before = self.accuracy["not rejected"]["after"], self.accuracy["all"]["before"]
+        left = 1 - self.counts["reject"] / self.n_judged
+        return (
+            f"{percent(after)} of the labels left are right, {percent(before)} were before; "
+            f"{percent(left)} of the images are left"
+        )
+
     def per_class(self) -> list[dict[str, Any]]:
         """Return one row per class: images that show it, precision and recall before and after."""
         columns = {
@@ -136,9 +146,10 @@ class Evaluation:
     def __str__(self) -> str:
         noise, counts = self.noise, self.counts
         lines = [
+            self.headline,
             f"{self.n_judged} images judged of {self.n_images}, {self.n_in_set} show at least one "
             f"class: kept {counts['keep']}, relabeled {counts['relabel']}, "
-            f"rejected {counts['reject']}"
+            f"rejected {counts['reject']}",
         ]
         for group, shares in self.accuracy.items():
             before, after = (percent(shares[when]) for when in ("before", "after"))

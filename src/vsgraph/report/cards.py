@@ -10,6 +10,7 @@ from vsgraph.result.parts import Decision
 LONGEST_TEXT = 160
 LONGEST_NAME = 80
 N_SCORES = 2  # classes listed per witness
+LEAST_FACTOR = 0.005  # a text that changes less says nothing
 DONE = {"keep": "kept", "relabel": "relabeled", "reject": "rejected"}
 
 
@@ -53,7 +54,7 @@ def _make_card(row: int, text: str, correction: Correction, *, has_picture: bool
     why = correction.explain(row, n_shown=N_SCORES)
     witnesses = {"graph": why.gnn, "classifier": why.cnn, "together": why.final}
     evidence = [(name, _list(scores)) for name, scores in witnesses.items() if scores]
-    if why.text:
+    if any(abs(factor - 1) >= LEAST_FACTOR for factor in why.text.values()):
         factors = (f"{clip(name)} times {factor:.2g}" for name, factor in why.text.items())
         evidence.insert(1, ("text", ", ".join(factors)))
     if why.neighbors:

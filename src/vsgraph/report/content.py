@@ -134,6 +134,7 @@ class Gatherer:
         """Choose what is shown of one class."""
         meanings = self.meanings.get(self.correction.class_names[tally.number], [])
         chosen = next((meaning for meaning in meanings if meaning.chosen), None)
+        chosen = chosen and self._without_other_id(chosen)
         groups = find_groups(self.correction.adjacency, tally.found, most=self.amounts.senses)
         listed, labels = self.amounts.listed, self.labels
         anchors = self.correction.anchors
@@ -142,7 +143,7 @@ class Gatherer:
         return ClassContent(
             tally=tally,
             meaning=chosen,
-            other_meanings=[meaning for meaning in meanings if meaning is not chosen],
+            other_meanings=[meaning for meaning in meanings if not meaning.chosen],
             senses=list(self._senses(tally, groups, chosen)),
             n_grouped=sum(map(len, groups.members)) + len(groups.others),
             n_others=len(groups.others),
@@ -155,6 +156,14 @@ class Gatherer:
             rejected=self._by_confidence(tally.rejected)[:listed],
             has_wordnet=self.wordnet is not None,
         )
+
+    def _without_other_id(self, meaning: Meaning) -> Meaning:
+        """Return a meaning without its WordNet id if its description is one's own."""
+        wordnet, wnid = self.wordnet, meaning.wnid
+        is_own = wordnet is not None and wnid in wordnet and (
+            str(wordnet.synset(str(wnid))) not in meaning.description
+        )  # fmt: skip
+        return dataclasses.replace(meaning, wnid=None) if is_own else meaning
 
     def _by_confidence(self, rows: Rows) -> Rows:
         """Return rows in the order of their confidence, the highest first."""

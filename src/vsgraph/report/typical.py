@@ -12,6 +12,7 @@ from vsgraph.meanings.wordnet import Synset, WordNet
 from vsgraph.meanings.words import clean_text
 
 MOST_WORDS = 6
+ACTS, SPORT = 4, "n00523513"  # WordNet's field of acts; surfing is one that pictures show
 SHORTEST = 3
 SUREST = 1.5
 LEAST_COSINE = 0.1
@@ -91,7 +92,10 @@ class SenseFinder:
     def nearest(self, texts: Sequence[Collection[str]], typical: Sequence[str]) -> Nearest | None:
         """Return the sense of the label or of a typical word nearest to texts, or None."""
         of_words = [
-            sense for word in typical[:WORDS_TRIED] for sense in self.wordnet.senses(word)[:1]
+            sense
+            for word in typical[:WORDS_TRIED]
+            for sense in self.wordnet.senses(word)[:1]
+            if not self._is_verb(word, sense)
         ]
         counts = Counter(word for words in texts for word in words)
         middle = {word: n * self.rarity.get(word, 1.0) for word, n in counts.items()}
@@ -102,6 +106,11 @@ class SenseFinder:
         return Nearest(
             best.wnid, ", ".join(best.lemmas), best.definition, of_label=best in self.of_label
         )
+
+    def _is_verb(self, word: str, sense: Synset) -> bool:
+        """Return whether a word is a form of a verb ('holding') whose noun is not meant."""
+        is_act = word.endswith("ing") and self.wordnet.field(sense.wnid) == ACTS
+        return is_act and SPORT not in self.wordnet.above(sense.wnid)
 
     def _cosine(self, middle: dict[str, float], sense: Synset) -> float:
         """Return the cosine between the words of a sense and those of texts."""

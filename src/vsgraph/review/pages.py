@@ -163,7 +163,7 @@ class Review:
         n_images = n_audited(request)
         audit = self.sample(view, n_images)
         to_ask = [{"row": row, "labels": list(audit.labels(row))} for row in audit.missing()]
-        asked = {name for one in to_ask for name in one["labels"]}
+        asked = {name for row in audit.missing() for name in audit.labels(row)}
         meant = {name: m.description for name, m in view.meanings.items() if name in asked}
         return self.page(
             "audit.html", view, "audit", n_images=n_images, n_sample=len(audit.rows),

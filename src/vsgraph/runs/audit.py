@@ -68,7 +68,7 @@ class Audit:
 
     def statement_by(self, truth: Path | None, label_separator: str | None) -> AuditStatement:
         """Return how many exported labels are right, by a table of the truth."""
-        shown, known = self.run.truth(truth, label_separator=label_separator)
+        shown, known = self.run.read_truth(truth, label_separator=label_separator)
         rows = self.rows[known[self.rows]]
         names = self.run.crawl.class_names
         final = label_matrix(self.run.correction.final_labels[rows], len(names))

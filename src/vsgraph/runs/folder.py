@@ -36,6 +36,7 @@ LOCK = ".lock"
 PAGE = "report.html"
 STAGES = "stages"
 ANSWERS = "answers"
+TABLE = "crawl.parquet"  # a crawl that was given in memory
 STAGE_FOLDER = re.compile(r"[a-z]+-[0-9a-f]{16}(\.parts.*)?")
 
 
@@ -102,6 +103,16 @@ class RunFolder:
         """Return the folder of a stage's result."""
         return self.path / STAGES / f"{name}-{key}"
 
+    def former_stages(self, name: str) -> list[Path]:
+        """Return the folders of a stage in the current result and in the runs beside this one."""
+        beside = []
+        for record in sorted(self.path.resolve().parent.glob(f"*/{RECORD}")):
+            with contextlib.suppress(InputError, OSError):
+                beside.append(RunFolder.open(record.parent))
+        runs = [self, *(run for run in beside if run.path != self.path.resolve())]
+        return [run.stage_folder(name, run.stages[name]["key"]) for run in runs
+                if name in run.stages]  # fmt: skip
+
     def save(self) -> None:
         """Write ``run.json``."""
         record = {"format": FORMAT, "asked": self.asked, "made": self.made}
@@ -143,7 +154,7 @@ class RunFolder:
 
 def _is_unused(path: Path) -> bool:
     """Return whether a folder is empty, except for leftovers of an interrupted start."""
-    return all(p.name == LOCK or OWN.fullmatch(p.name) for p in path.iterdir())
+    return all(p.name in {LOCK, TABLE} or OWN.fullmatch(p.name) for p in path.iterdir())
 
 
 def _versions() -> dict[str, str]:

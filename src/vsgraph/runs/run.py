@@ -2,11 +2,12 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
@@ -14,8 +15,9 @@ from vsgraph.answers import Answers, read_answers
 from vsgraph.crawls import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.crawls.truth_table import tell_others, with_truth
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.exports import Exported, export
+from vsgraph.exports.job import Job
 from vsgraph.meanings.senses import Meaning
 from vsgraph.method.algorithm import assemble
 from vsgraph.report import write_report
@@ -27,6 +29,9 @@ from vsgraph.runs.folder import PAGE, RunFolder, recall_path
 from vsgraph.runs.outputs import STAGE_RECORD, Outputs
 from vsgraph.runs.stage_files import load_choice, load_decisions, load_graph, load_scores
 from vsgraph.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -162,7 +167,7 @@ class Run:
         """Return the arrays that :func:`vsgraph.correct` takes, mapped from disk."""
         return self.outputs.arrays(self._table)
 
-    def truth(
+    def read_truth(
         self, path: Path | None = None, *, label_separator: str | None = None
     ) -> tuple[csr_array, NDArray[np.bool_]]:
         """Return what the images show, from a table or from the crawl itself."""
@@ -174,6 +179,36 @@ class Run:
             raise InputError("the crawl has no truth for its images; give a table (--truth)")
         tell_others(crawl)
         return truth, crawl.truth_known
+
+    def rows_in_common(self, other: "Run") -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the rows of the images that two runs have, in the one and in the other.
+
+        An image is the same if its path in the crawl and its web labels are.
+        """
+        places: dict[tuple[str, str], int] = {}
+        for row, key in enumerate(_image_keys(other.outputs.crawl())):
+            places.setdefault(key, row)
+        pairs = [(row, place) for row, key in enumerate(_image_keys(self.outputs.crawl()))
+                 if (place := places.pop(key, None)) is not None]  # fmt: skip
+        first, second = np.array(pairs, np.intp).reshape(-1, 2).T
+        return first, second
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per image: path, labels, decision, confidence, all columns of the crawl.
+
+        The same table as of ``run.export(..., to="parquet")``.
+        """
+        rows = np.arange(len(self.correction))
+        unused = Exported(self.path, "arrow", len(rows))
+        return Job(self.crawl, self.correction, unused, self.path, rows).table(rows)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the table of :meth:`to_arrow` for pandas (needs the extra 'table')."""
+        try:
+            import pandas  # noqa: F401, ICN001
+        except ImportError as error:
+            raise MissingExtraError("a pandas table", "table") from error
+        return self.to_arrow().to_pandas()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -204,3 +239,11 @@ class Run:
     def export(self, out: str | Path, *, to: str, **options: Any) -> Exported:  # noqa: ANN401
         """Write corrected data for other programs, see :func:`vsgraph.exports.export`."""
         return export(self.crawl, self.correction, out, to=to, **options)
+
+
+def _image_keys(crawl: Crawl) -> Iterator[tuple[str, str]]:
+    """Yield the path and the web labels of each image."""
+    labels = crawl.labels_matrix()
+    for row, image in enumerate(crawl.table["image"].to_pylist()):
+        numbers = labels.indices[labels.indptr[row] : labels.indptr[row + 1]]
+        yield image, "\0".join(crawl.class_names[number] for number in sorted(numbers))

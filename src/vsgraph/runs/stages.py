@@ -66,14 +66,21 @@ def keep_crawl(job: RunJob, folder: Path) -> dict[str, Any]:
 
 
 def encode_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
-    """Encode the pictures, except those that an earlier result has already."""
-    vectors = embed_images(job.crawl, job.image_encoder, folder, progress=job.progress)
-    return {"encoder": vectors.record["encoder"], "problems": vectors.record["problems"]}
+    """Encode the pictures, except those that this run or one beside it has already."""
+    known = job.folder.former_stages("pictures")
+    vectors = embed_images(job.crawl, job.image_encoder, folder, known=known, progress=job.progress)
+    problems = vectors.record["problems"]
+    for line in job.crawl.problems.lines(problems):
+        job.tell(f"problem: {line}")
+    if problems:
+        job.tell("such images are judged by their text alone; exports of pictures leave them out")
+    return {"encoder": vectors.record["encoder"], "problems": problems}
 
 
 def encode_texts(job: RunJob, folder: Path) -> dict[str, Any]:
-    """Encode the texts."""
-    vectors = embed_texts(job.crawl, job.text_encoder, folder, progress=job.progress)
+    """Encode the texts, except those that this run or one beside it has already."""
+    known = job.folder.former_stages("texts")
+    vectors = embed_texts(job.crawl, job.text_encoder, folder, known=known, progress=job.progress)
     return {"encoder": vectors.record["encoder"]}
 
 

@@ -3,10 +3,12 @@
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+
+import pyarrow.compute as pc
 
 from vsgraph.common.files import (
     file_errors,
@@ -14,10 +16,9 @@ from vsgraph.common.files import (
     replaced_folder,
     write_whole,
 )
-from vsgraph.crawls import read_crawl
+from vsgraph.crawls import load_crawl, read_crawl
 from vsgraph.crawls.inspection import text_coverage
 from vsgraph.errors import InputError
-from vsgraph.meanings.senses import Meaning
 from vsgraph.method.estimate import Estimate, check_room, estimate_run
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import (
@@ -32,6 +33,7 @@ from vsgraph.runs.job import RunJob, Tell
 from vsgraph.runs.meaning_table import ask_meanings, show_table
 from vsgraph.runs.outputs import STAGE_RECORD
 from vsgraph.runs.refusals import refuse_early
+from vsgraph.runs.request import Request, again_from, plain_reading, settled, with_paths
 from vsgraph.runs.run import Run
 from vsgraph.runs.stages import (
     NAMES,
@@ -39,31 +41,17 @@ from vsgraph.runs.stages import (
     check_meanings,
     plan_keys,
 )
+from vsgraph.runs.table import keep_table
 from vsgraph.runs.taught import say_taught
-from vsgraph.settings import Settings, by_full_name
+from vsgraph.settings import Settings
 
-READING_PATHS = ("images", "classes", "queries")
 LAST = "decisions"  # the stage that completes the labels
 FIRST = ("crawl", "meanings")  # quick, and may need a person
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Request:
-    """The options of a run, see :func:`run`; None means what it remembers, or the default."""
-
-    crawl: str | Path | None = None
-    settings: Settings | Mapping[str, Any] | None = None
-    choices: Choices | Mapping[str, Any] | None = None
-    reading: Mapping[str, Any] | None = None
-    forget: bool = False
-    redo_from: str | None = None
-    with_report: bool = True
-    ask: Callable[[list[Meaning]], list[Meaning]] | None = None
-
-
 @file_errors()
 def run(
-    crawl: str | Path | None,
+    crawl: Any,  # noqa: ANN401
     out: str | Path,
     *,
     anyway: bool = False,
@@ -79,8 +67,10 @@ def run(
 
     Parameters
     ----------
-    crawl : path or None
-        What :func:`~vsgraph.crawls.read_crawl` reads; None for the one that the run remembers.
+    crawl : path, table or None
+        What :func:`~vsgraph.crawls.read_crawl` reads; or a table in memory (pandas, polars, Arrow,
+        a Hugging Face dataset, a list of dicts), which is kept in the folder, with paths relative
+        to the working directory; None for what the run remembers.
     out : path
         The folder of the run, new or existing.
     anyway : bool
@@ -99,6 +89,8 @@ def run(
         Repeat this stage and all later ones.
     with_report : bool
         Write the report (the default).
+    meanings, features, purity, columns, ... : optional
+        Single choices, settings and options of reading, by their names.
     ask : callable, optional
         Is given the senses of all classes, if they must be found, and returns them with those
         chosen that are meant.
@@ -116,7 +108,10 @@ def run(
     """
     folder = RunFolder.open(Path(out), create=True)
     with folder.locked():
-        request = Request(crawl=crawl, **asked)
+        if crawl is not None and not isinstance(crawl, str | Path):
+            crawl, images = keep_table(crawl, folder.path)
+            asked = {"images": images} | asked
+        request = Request.of(crawl, asked)
         job = _prepare(folder, request, tell or (lambda _: None), progress=progress)
         todo = _todo(job)
         estimate = _tell_start(job, todo)
@@ -139,7 +134,7 @@ def preview(crawl: str | Path | None, out: str | Path, *, tell: Tell, **asked: A
     path = Path(out)
     exists = path.exists()  # but may be empty
     folder = RunFolder.open(path, create=True) if exists else RunFolder(path, {}, None)
-    job = _prepare(folder, Request(crawl=crawl, **asked), tell, progress=False)
+    job = _prepare(folder, Request.of(crawl, asked), tell, progress=False)
     todo = _todo(job)
     _tell_start(job, todo)
     for name in _kept_stages(job):
@@ -167,9 +162,9 @@ def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool)
     """Read the crawl and compute the keys of all stages."""
     former = {} if request.forget else folder.asked
     path = _crawl_path(folder, request)
-    settings = _settled(Settings, request.settings, former.get("settings", {}))
-    choices = _settled(Choices, request.choices, former.get("choices", {}))
-    reading = former.get("reading", {}) | _plain(request.reading or {})
+    settings = settled(Settings, request.settings, former.get("settings", {}))
+    choices = settled(Choices, request.choices, former.get("choices", {}))
+    reading = former.get("reading", {}) | plain_reading(request.reading or {})
     chosen = choices.to_dict()
     asked = {
         "crawl": {"name": path.name, **remember_path(path, folder.path)},
@@ -177,9 +172,9 @@ def _prepare(folder: RunFolder, request: Request, tell: Tell, *, progress: bool)
         "settings": dataclasses.asdict(settings),
         "choices": chosen,
         "paths": remember_paths([*reading.values(), *chosen.values()], folder.path),
-        "again": former.get("again", {}) | _again_from(request.redo_from),
+        "again": former.get("again", {}) | again_from(request.redo_from),
     }
-    crawl = read_crawl(path, **_with_paths(reading))
+    crawl = read_crawl(path, **with_paths(reading))
     refuse_early(crawl, choices, settings)
     differ = changes(folder.asked, asked)
     if differ:
@@ -215,43 +210,6 @@ def _crawl_path(folder: RunFolder, request: Request) -> Path:
     return path
 
 
-def _settled(kind: Any, given: Any, former: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    """Return complete settings or choices, from changes and what the run remembers."""
-    if isinstance(given, kind):
-        return given
-    if given is not None and not isinstance(given, Mapping):
-        name = kind.__name__
-        raise InputError(f"{name.lower()} must be a vsgraph.{name}, got {type(given).__name__}")
-    changed = by_full_name(given or {}) if kind is Settings else dict(given or {})
-    return kind.from_dict({**former, **changed})
-
-
-def _plain(reading: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the reading options that are not None as plain values, with absolute paths."""
-    return {
-        name: str(value.resolve()) if isinstance(value, Path) else value
-        for name, value in reading.items()
-        if value is not None
-    }
-
-
-def _with_paths(reading: Mapping[str, Any]) -> dict[str, Any]:
-    """Return recorded reading options with their paths as paths."""
-    return {
-        name: Path(value) if name in READING_PATHS and isinstance(value, str) else value
-        for name, value in reading.items()
-    }
-
-
-def _again_from(stage: str | None) -> dict[str, int]:
-    """Return marks that change the keys of a stage and all later ones, to repeat them."""
-    if stage is None:
-        return {}
-    if stage not in NAMES:
-        raise InputError(f"redo_from must be one of {', '.join(NAMES)}, got {stage!r}")
-    return dict.fromkeys(NAMES[NAMES.index(stage) :], time.time_ns())
-
-
 def _kept_stages(job: RunJob) -> list[str]:
     """Return the stages of a run whose results are written to disk."""
     return [stage.name for stage in STAGES if stage.is_kept and stage.name in job.keys]
@@ -276,15 +234,30 @@ def _tell_start(job: RunJob, todo: set[str]) -> Estimate | None:
     whole = estimate_run(
         job.settings, n_images=len(crawl), n_texts=n_texts, n_classes=len(crawl.class_names)
     )
-    estimate = whole.only(todo)
+    known = _known_count(job) or 0
+    estimate = whole.only(todo, new=1 - known / len(crawl))
     job.tell(f"expected: {estimate}")
     return estimate
 
 
 def _again(job: RunJob, name: str) -> str:
-    """Return why a stage is repeated, or nothing."""
+    """Return why a stage is repeated, or nothing; for vectors, how many are known."""
     former = job.folder.stages.get(name)
-    return " again: its inputs changed" if former and former["key"] != job.keys[name] else ""
+    if not former or former["key"] == job.keys[name]:
+        return ""
+    counts = _known_count(job) if name in {"pictures", "texts"} else None
+    if counts is None:
+        return " again: its inputs changed"
+    return f" again: {counts:,} images known, {len(job.crawl) - counts:,} new"
+
+
+def _known_count(job: RunJob) -> int | None:
+    """Return how many images are in the current result already, by their paths."""
+    if "crawl" not in job.folder.stages:
+        return None
+    before = load_crawl(job.folder.stage_folder("crawl", job.folder.stages["crawl"]["key"]))
+    known = pc.is_in(job.crawl.table["image"], before.table["image"].combine_chunks())
+    return int(pc.sum(known).as_py() or 0)
 
 
 def _do(job: RunJob, todo: set[str]) -> None:

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vsgraph.crawls import Crawl, read_crawl
+from vsgraph.crawls.truth_table import truth_as_label
 from vsgraph.errors import InputError
 
 
 def read_validation(path: Path, class_names: Sequence[str]) -> tuple[Crawl, list[str]]:
     """Read images of known classes, numbered as `class_names`; also return the other classes."""
-    crawl = read_crawl(path, classes=class_names)
-    others = sorted(set(read_crawl(path).class_names) - set(class_names))
+    columns = truth_as_label(path) or None
+    crawl = read_crawl(path, classes=class_names, columns=columns)
+    others = sorted(set(read_crawl(path, columns=columns).class_names) - set(class_names))
     if not len(crawl):
         raise InputError(
             f"{path} has no image of the crawl's classes to judge by, only of {some_names(others)}"

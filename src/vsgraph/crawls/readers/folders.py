@@ -15,6 +15,7 @@ from vsgraph.crawls.columns import (
     Gathered,
     as_text,
     is_image,
+    other_values,
     read_class_list,
 )
 from vsgraph.crawls.crawl import Crawl
@@ -89,17 +90,16 @@ def _may_be_read(root: Path, entry: os.DirEntry[str], problems: Problems) -> boo
     return True
 
 
-def _side_texts(
-    folder: Path, image: str, sides: set[str], problems: Problems
-) -> dict[str, str | None]:
-    """Return the text fields of the files beside an image."""
+def _side_texts(folder: Path, image: str, sides: set[str], problems: Problems) -> dict[str, Any]:
+    """Return the text fields of the files beside an image, and what else they say."""
     stem = image.rpartition(".")[0]
-    texts: dict[str, str | None] = {}
+    texts: dict[str, Any] = {}
     for name in (f"{stem}.json", f"{image}.json"):
         if name in sides:
             path = folder / name
             values = json_object(_read_side(path, problems), str(path), problems)
             texts |= {field: as_text(values[field]) for field in TEXT_FIELDS if field in values}
+            texts |= other_values(values, TYPES)
     if f"{stem}.txt" in sides:
         texts["text"] = as_text(_read_side(folder / f"{stem}.txt", problems))
     return texts

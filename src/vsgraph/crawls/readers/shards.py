@@ -20,6 +20,7 @@ from vsgraph.crawls.columns import (
     as_names,
     as_text,
     is_image,
+    other_values,
     read_class_list,
 )
 from vsgraph.crawls.crawl import Crawl, own_files
@@ -204,12 +205,17 @@ class _Reader:
             row["source"] = as_text(values.get(self.columns["source"]))
         if "truth" in self.columns:
             row["truth"] = as_names(values.get(self.columns["truth"]))
-        return row
+        taken = {*row, *self.columns.values(), self._label_key(values)}
+        return row | other_values(values, taken)
+
+    def _label_key(self, values: Mapping[str, Any]) -> str:
+        """Return the key of the JSON that holds the label, '' if none does."""
+        names = (self.columns["label"],) if "label" in self.columns else KNOWN["label"]
+        return next((name for name in names if values.get(name) not in (None, "")), "")
 
     def _labels(self, values: Mapping[str, Any], cls: str | None) -> list[str] | str | None:
         """Return the label or labels of a sample."""
-        names = (self.columns["label"],) if "label" in self.columns else KNOWN["label"]
-        value = next((values[n] for n in names if values.get(n) not in (None, "")), None)
+        value = values.get(self._label_key(values))
         if cls is not None and (value is None or "label" not in self.columns):
             value = cls
         if self.label_separator is None:

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from vsgraph.common.regular import open_regular
-from vsgraph.crawls.columns import BLOCK, LISTS, as_names, as_text, in_blocks
+from vsgraph.crawls.columns import BLOCK, LISTS, as_names, as_text, as_written, in_blocks
 from vsgraph.crawls.problems import Problems, one_line
 from vsgraph.crawls.readers.csv_records import LONGEST, CsvRecords, open_lines
-from vsgraph.crawls.texts import decode
+from vsgraph.crawls.texts import LONGEST_TEXT, decode
 from vsgraph.errors import InputError
 
 UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
@@ -79,9 +80,11 @@ def _object(line: bytes) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-def raw_blocks(file: Path, names: Sequence[str], problems: Problems) -> Iterator[pa.Table]:
-    """Yield blocks of some columns, values as text or lists of text."""
-    reader = _File(file, names, problems)
+def raw_blocks(
+    file: Path, names: Sequence[str], problems: Problems, *, others: Sequence[str] = ()
+) -> Iterator[pa.Table]:
+    """Yield blocks of some columns, values as text or lists of text; `others` as they are."""
+    reader = _File(file, names, others, problems)
     readers = {".parquet": reader.parquet, ".csv": reader.csv, ".tsv": reader.csv}
     try:
         yield from readers.get(file.suffix.lower(), reader.json_lines)()
@@ -95,13 +98,16 @@ class _File:
 
     file: Path
     names: Sequence[str]
+    others: Sequence[str]
     problems: Problems
 
     def parquet(self) -> Iterator[pa.Table]:
-        for batch in pq.ParquetFile(self.file).iter_batches(BLOCK, columns=self.names):
+        wanted = [*self.names, *self.others]
+        for batch in pq.ParquetFile(self.file).iter_batches(BLOCK, columns=wanted):
             yield pa.table(
                 {name: self._as_strings(name, pa.chunked_array([_column(batch, name)]))
                  for name in self.names}
+                | {name: _passed_on(_column(batch, name)) for name in self.others}
             )  # fmt: skip
 
     def _as_strings(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -129,6 +135,7 @@ class _File:
 
     def csv(self) -> Iterator[pa.Table]:
         header, delimiter = _csv_header(self.file)
+        wanted = [*self.names, *self.others]
 
         def skip(row: Any) -> str:  # noqa: ANN401
             self.problems.add(
@@ -145,16 +152,20 @@ class _File:
             delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip
         )
         convert = pa_csv.ConvertOptions(
-            include_columns=self.names, column_types=dict.fromkeys(self.names, pa.string())
+            include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string())
         )
         with closing(CsvRecords(self.file, delimiter, self.problems)) as records:
             for batch in pa_csv.open_csv(records, read, parse, convert):
-                yield pa.table({n: pa.chunked_array([batch.column(n)]) for n in self.names})
+                yield pa.table({n: pa.chunked_array([batch.column(n)]) for n in wanted})
 
     def json_lines(self) -> Iterator[pa.Table]:
         for block in in_blocks(enumerate(_lines(self.file), 1)):
             rows = [row for number, line in block if (row := self._row(number, line))]
-            yield pa.table({name: _json_column(rows, name) for name in self.names})
+            yield pa.table(
+                {name: _json_column(rows, name) for name in self.names}
+                | {name: pa.array([as_written(row.get(name)) for row in rows], pa.string())
+                   for name in self.others}
+            )  # fmt: skip
 
     def _row(self, number: int, line: bytes) -> dict[str, Any] | None:
         """Return the JSON object in a line; add a problem if there is none."""
@@ -171,6 +182,32 @@ class _File:
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
     """Return the first column of a name."""
     return batch.column(batch.schema.get_all_field_indices(name)[0])
+
+
+def _passed_on(column: pa.Array) -> pa.Array:
+    """Return a column of Parquet as text: null if it holds bytes, JSON if it is nested."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _passed_on(column.cast(kind.value_type))
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or _holds_bytes(kind):
+        return pa.nulls(len(column), pa.string())
+    if pa.types.is_nested(kind):
+        return pa.array(map(as_written, column.to_pylist()), pa.string())
+    try:
+        text = column.cast(pa.string())
+    except pa.ArrowException:  # a type without text
+        return pa.nulls(len(column), pa.string())
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        text = pa.array(_decoded(text.cast(pa.binary()).to_pylist()), pa.string())
+    return pc.utf8_slice_codeunits(text, 0, LONGEST_TEXT)
+
+
+def _holds_bytes(kind: pa.DataType) -> bool:
+    """Return whether a struct has a field of bytes, such as a picture."""
+    fields = list(kind) if pa.types.is_struct(kind) else []
+    return any(pa.types.is_binary(f.type) or pa.types.is_large_binary(f.type) for f in fields)
 
 
 def _decoded(cells: Iterable[bytes | None]) -> list[str | None]:

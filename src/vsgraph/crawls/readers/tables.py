@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from vsgraph.crawls.columns import (
     LISTS,
+    MOST_OTHERS,
     TEXT_FIELDS,
     ClassList,
     Gathered,
     below,
     is_list,
+    others_column,
     read_class_list,
     with_column,
 )
@@ -27,6 +29,7 @@ from vsgraph.crawls.readers.table_files import header_of, listed, raw_blocks
 from vsgraph.errors import InputError, VSGraphWarning
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+TRIED = 20  # paths and folders that are tried to find the pictures
 PLAIN_PATH = r"^\w[\w .+@~-]*(/\w[\w .+@~-]*)*$"
 METADATA = tuple(f"metadata{ending}" for ending in ENDINGS)
 KNOWN = {
@@ -45,17 +48,18 @@ KNOWN = {
 
 @dataclasses.dataclass(frozen=True)
 class Roles:
-    """The columns for the image, its label, text, source and truth."""
+    """The columns for the image, its label, text, source and truth, and those passed on."""
 
     image: str
     label: str | None
     text: tuple[str, ...]
     source: str | None
     truth: str | None
+    others: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
-        """Every column that is read, once."""
+        """Every column that has a role, once."""
         named = [self.image, self.label, self.source, self.truth, *self.text]
         return list(dict.fromkeys(name for name in named if name))
 
@@ -75,8 +79,9 @@ def read_table(
     all_roles = [_find_roles(file, header_of(file), columns or {}) for file in files]
     gathered = Gathered(problems, all_roles[0].text)
     for file, roles in zip(files, all_roles, strict=True):
-        prefix = "" if images else file.parent.relative_to(root).as_posix()
-        reader = _Blocks(file, roles, root, prefix.removeprefix("."), label_separator, problems)
+        prefix = "" if images else file.parent.relative_to(root).as_posix().removeprefix(".")
+        prefix = prefix if images else _folder_of_pictures(file, roles, root, prefix)
+        reader = _Blocks(file, roles, root, prefix, label_separator, problems)
         for block in reader.tables():
             gathered.add(_same_columns(block, gathered.text_fields))
     listed = read_class_list(classes) if classes is not None else None
@@ -144,7 +149,30 @@ def table_files(path: Path) -> list[Path]:
     for patterns in (METADATA, [f"*/{name}" for name in METADATA], ["*.parquet"]):
         if files := own_files(path, patterns):
             return files
+    alone = own_files(path, [f"*{ending}" for ending in ENDINGS])
+    if len(alone) == 1:
+        return alone
     raise InputError(f"{path} holds no table: no {', '.join(METADATA)}, no Parquet files")
+
+
+def lists_images(file: Path) -> bool:
+    """Return whether a table has a column of images."""
+    try:
+        return named_like(header_of(file), KNOWN["image"]) is not None
+    except InputError:
+        return False
+
+
+def _folder_of_pictures(file: Path, roles: Roles, root: Path, prefix: str) -> str:
+    """Return the prefix of the paths in a table: its own, or a folder beside it that has them."""
+    first = next(raw_blocks(file, [roles.image], Problems()), None)
+    names = [] if first is None else _joined(first[roles.image]).drop_null().to_pylist()[:TRIED]
+    paths = [path for name in names if (path := below(root, name))]
+    if not paths or any((root / prefix / path).exists() for path in paths):
+        return prefix
+    folders = sorted(entry for entry in (root / prefix).iterdir() if entry.is_dir())[:TRIED]
+    found = [f for f in folders if any((f / path).exists() for path in paths)]
+    return found[0].relative_to(root).as_posix() if len(found) == 1 else prefix
 
 
 def _find_roles(file: Path, header: Sequence[str], given: Mapping[str, str]) -> Roles:
@@ -172,7 +200,11 @@ def _find_roles(file: Path, header: Sequence[str], given: Mapping[str, str]) -> 
     else:
         named = (named_like(header, [field]) for field in TEXT_FIELDS)
         text = tuple(name for name in named if name and name not in {image, label})
-    return Roles(image, label, text, column("source"), column("truth"))
+    source, truth = column("source"), column("truth")
+    rest = dict.fromkeys(name for name in header if name)
+    for name in (image, label, source, truth, *text):
+        rest.pop(name or "", None)
+    return Roles(image, label, text, source, truth, tuple(rest)[: MOST_OTHERS + 1])
 
 
 def named_like(header: Sequence[str], names: Sequence[str]) -> str | None:
@@ -205,7 +237,8 @@ class _Blocks:
     def _blocks(self) -> Iterator[tuple[pa.Table, pa.ChunkedArray, NDArray[np.intp]]]:
         """Yield blocks as they are, with the paths of their images and their row numbers."""
         first = 1
-        for block in raw_blocks(self.file, self.roles.names, self.problems):
+        named, others = self.roles.names, self.roles.others
+        for block in raw_blocks(self.file, named, self.problems, others=others):
             numbers = np.arange(first, first + block.num_rows)
             yield block, self._images(block[self.roles.image], numbers), numbers
             first += block.num_rows
@@ -229,6 +262,7 @@ class _Blocks:
             columns["source"] = _joined(block[self.roles.source])
         if self.roles.truth:
             columns["truth"] = self._truth(block)
+        columns |= others_column({name: _filled(block[name]) for name in self.roles.others})
         unlabeled = pc.and_not(pc.is_valid(images), pc.is_valid(labels))
         for row in np.flatnonzero(unlabeled.to_numpy()):
             self.problems.add("no label", f"{self.file}, row {numbers[row]}")
@@ -281,8 +315,12 @@ def _joined(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return text: lists joined by a space, empty cells null."""
     if is_list(column):
         column = pc.binary_join(column, " ")
-    trimmed = pc.utf8_trim_whitespace(column)
-    return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+    return _filled(pc.utf8_trim_whitespace(column))
+
+
+def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return text with empty cells null."""
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
 
 
 def _as_lists(column: pa.ChunkedArray, separator: str | None) -> pa.ChunkedArray:
