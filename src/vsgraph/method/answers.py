@@ -29,24 +29,25 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from vsgraph.common.blocks import do_in_threads, row_blocks
-from vsgraph.common.checks import Floats, unit_rows
+from vsgraph.common.checks import Floats
 from vsgraph.method.inputs import Inputs
 from vsgraph.method.linear_fit import Doubles, fit_weights
-from vsgraph.neighbors.sketch import Rows, Singles, principal_axes, rows_to_search
+from vsgraph.method.looks import Axes, Looks, left_out
+from vsgraph.neighbors.sketch import Singles
 from vsgraph.result.parts import NONE, UNANSWERED, Anchors
 from vsgraph.result.scores import log_odds
 
-N_AXES = 256  # of pictures, and of texts
 SHARED = 0.15  # deviations of the prior: of the weights of all classes,
 OWN, OWN_BIAS = 0.2, 0.7  # of one class,
 SEEN, SPOKEN = 4.0, 3.0  # and of what its pictures and texts are like
 TEMPER = 0.5  # how far an answer is believed to follow from the log odds
+MOVED = 0.3  # what a class besides the web label counts: those it is wrong for are not known
 N_AGAINST = 3  # classes that "none" speaks against, beside the web label
 STEPS = 60
-RIDGE = 3.0
 LEAST = 0.01  # what the others of a class can say at most: 1 to 99 %
 N_FOLDS = 5  # of the answers, to see how sure to be of images that nobody has answered
-CALM = 0.2  # deviation of the prior of the factor that makes log odds as sure as they should be
+CALM = 0.65  # factor of log odds once the others are heard: what adds up to them is related
+SURER = 0.2  # deviation of the prior of a factor for the crawl that the answers themselves show
 FACTORS = 0.2, 1.5
 FEW = 1  # answers on a class after which half of what the others say counts
 
@@ -79,46 +80,6 @@ def pin_anchors(anchors: Anchors, answers: NDArray[np.intp] | None) -> Anchors:
     match = np.concatenate([anchors.match, np.ones(len(rows), anchors.match.dtype)])
     order = np.argsort(every[1], kind="stable")
     return Anchors(every[0][order], every[1][order], match[order])
-
-
-@dataclasses.dataclass(frozen=True)
-class Axes:
-    """Vectors on their principal axes, less their mean, scaled to length one; read by rows."""
-
-    rows: Rows
-    axes: Singles  # (n_dims, n_axes)
-    mean: Singles  # (n_axes,)
-
-    @classmethod
-    def of(cls, vectors: NDArray[Any]) -> "Axes":
-        """Find the axes of vectors, (n_images, n_dims)."""
-        rows = rows_to_search(vectors)
-        axes = principal_axes(rows, min(N_AXES, vectors.shape[1]))
-        total = np.zeros(vectors.shape[1])
-        for block in row_blocks(len(vectors), row_bytes=4 * vectors.shape[1]):
-            total += rows.unit(block).sum(axis=0, dtype=np.float64)
-        return cls(rows, axes, (total @ axes / max(len(rows.alive), 1)).astype(np.float32))
-
-    def __getitem__(self, rows: slice | Indices) -> Singles:
-        there = (self.rows.scale[rows] > 0)[:, None]
-        return unit_rows(np.where(there, self.rows.unit(rows) @ self.axes - self.mean, 0))
-
-
-@dataclasses.dataclass(frozen=True)
-class Looks:
-    """What images look like and how they are spoken of, (n_images, n_looks), read by rows."""
-
-    pictures: Axes
-    texts: Axes
-
-    def __getitem__(self, rows: slice | Indices) -> Singles:
-        return np.hstack([self.pictures[rows], self.texts[rows]])
-
-    @property
-    def deviations(self) -> Singles:
-        """How far the prior lets each of them count, (n_looks,)."""
-        lengths = self.pictures.axes.shape[1], self.texts.axes.shape[1]
-        return np.repeat(np.array([SEEN, SPOKEN], np.float32), lengths)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +119,7 @@ class Lesson:
         odds = log_odds(believed) + self.change.of_all(terms, self.looks[rows])
         own = np.arange(len(odds)), self.inputs.web_labels[rows]
         odds[own] += self.known[own[1]] * self.others[rows]
-        return expit(self.factor * odds).astype(np.float32)
+        return expit(self.factor * _calm(self.known) * odds).astype(np.float32)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,12 +131,13 @@ class _Reading:
     rows: Indices  # (n_pairs,)
     classes: Indices
     right: NDArray[np.bool_]
+    is_web: NDArray[np.bool_]  # whether the class is the web label
     pair_terms: Floats  # (n_pairs, n_terms)
     pair_odds: Floats
 
     def some(self, pairs: NDArray[np.bool_]) -> "_Reading":
         """Return the same with some of the pairs only."""
-        names = ("rows", "classes", "right", "pair_terms", "pair_odds")
+        names = ("rows", "classes", "right", "is_web", "pair_terms", "pair_odds")
         return dataclasses.replace(self, **{name: getattr(self, name)[pairs] for name in names})
 
 
@@ -188,7 +150,7 @@ def learn_lesson(inputs: Inputs, judge: Judge, blocks: Iterable[slice]) -> Lesso
     counts = np.bincount(reading.classes, minlength=len(inputs.class_names))
     others = _hear_others(inputs, looks, thought)
     known = counts / (counts + FEW)
-    factor = _how_sure(inputs, reading, looks, known[inputs.web_labels] * others)
+    factor = _how_sure(inputs, reading, looks, known, others)
     return Lesson(inputs, looks, change, others, known, factor)
 
 
@@ -209,7 +171,7 @@ def _read(inputs: Inputs, judge: Judge, blocks: list[slice]) -> _Reading:
         every = np.arange(len(odds))
         parts[number] = (
             at(every, web), odds[every, web], rows + block.start, classes, right,
-            at(rows, classes), odds[rows, classes],
+            classes == web[rows], at(rows, classes), odds[rows, classes],
         )  # fmt: skip
 
     do_in_threads(read, range(len(blocks)), title="answers", progress=False)
@@ -243,19 +205,20 @@ def _fit(reading: _Reading, looks: Looks, n_classes: int) -> Change:
     n_terms = reading.pair_terms.shape[1]
     own = np.full(n_terms, OWN, np.float32)
     own[0] = OWN_BIAS
-    scale = np.concatenate([own, looks.deviations])
+    scale = np.concatenate([own, np.repeat(np.float32([SEEN, SPOKEN]), looks.lengths)])
     inputs = np.hstack([reading.pair_terms, looks[rows][place]]) * scale
     shared = SHARED * reading.pair_terms
     of_class = csr_array(
         (np.ones(len(place)), (reading.classes, np.arange(len(place)))), (n_classes, len(place))
     )
+    counts = np.where(reading.right & ~reading.is_web, MOVED, 1)
 
     def loss(flat: Doubles) -> tuple[float, Doubles]:
         table, common = flat[n_terms:].reshape(n_classes, -1), flat[:n_terms]
         moved = np.einsum("ij,ij->i", inputs, table[reading.classes]) + shared @ common
         odds = TEMPER * (reading.pair_odds + moved)
-        value = (np.logaddexp(0, odds) - reading.right * odds).sum() + flat @ flat / 2
-        slope = TEMPER * (expit(odds) - reading.right)
+        value = counts @ (np.logaddexp(0, odds) - reading.right * odds) + flat @ flat / 2
+        slope = TEMPER * counts * (expit(odds) - reading.right)
         each = of_class @ (slope[:, None] * inputs)
         return float(value), np.concatenate([slope @ shared, each.ravel()]) + flat
 
@@ -265,28 +228,36 @@ def _fit(reading: _Reading, looks: Looks, n_classes: int) -> Change:
     return Change(terms.astype(np.float32), table[:, n_terms:].astype(np.float32))
 
 
-def _how_sure(inputs: Inputs, reading: _Reading, looks: Looks, others: Floats) -> float:
+def _calm(known: Floats) -> Floats:
+    """Return the factor of log odds of classes that are `known` from 0 to 1."""
+    return 1 - (1 - CALM) * known
+
+
+def _how_sure(
+    inputs: Inputs, reading: _Reading, looks: Looks, known: Floats, others: Floats
+) -> float:
     """Return the factor of log odds under which answers are likeliest that were not learned from.
 
-    `others` is what is added for each web label, (n_images,).
+    `known` is of each class, (n_classes,), `others` of each image, (n_images,).
     """
     fold = np.unique(reading.rows, return_inverse=True)[1] % N_FOLDS
-    web = reading.classes == inputs.web_labels[reading.rows]
     odds, right = [], []
     for part in range(N_FOLDS):
-        out, rest = web & (fold == part), fold != part
+        out, rest = reading.is_web & (fold == part), fold != part
         if out.any() and rest.any():
             change = _fit(reading.some(rest), looks, len(inputs.class_names))
             kept = reading.some(out)
             moved = change.of_pairs(kept.pair_terms, looks[kept.rows], kept.classes)
-            odds.append(kept.pair_odds + moved + others[kept.rows])
+            heard = known[kept.classes]
+            total = kept.pair_odds + moved + heard * others[kept.rows]
+            odds.append(_calm(heard) * total)
             right.append(kept.right)
     if not odds:
         return 1.0
     all_odds, all_right = np.concatenate(odds), np.concatenate(right)
 
     def loss(factor: Doubles) -> tuple[float, Doubles]:
-        scaled, off = factor * all_odds, (factor[0] - 1) / CALM**2
+        scaled, off = factor * all_odds, (factor[0] - 1) / SURER**2
         value = (np.logaddexp(0, scaled) - all_right * scaled).sum() + off * (factor[0] - 1) / 2
         return float(value), np.array([(expit(scaled) - all_right) @ all_odds + off])
 
@@ -318,28 +289,3 @@ def _hear_others(inputs: Inputs, looks: Looks, thought: Floats) -> Floats:
 
     do_in_threads(hear, range(inputs.n_wanted), title="answers", progress=False)
     return said
-
-
-def left_out(looks: Looks | Singles, rows: Indices, values: Floats) -> Floats:
-    """Return the value of each row as a ridge regression on the other rows has it.
-
-    >>> looks = np.array([[1.0, 0], [1, 0], [1, 0], [0, 1], [0, 1], [0, 1]])
-    >>> left_out(looks, np.arange(6), np.array([1.0, 0, 1, 0, 0, 0])).round(1).tolist()
-    [0.5, 0.5, 0.5, 0.2, 0.2, 0.2]
-    """
-    n_looks = looks[rows[:1]].shape[1]
-    blocks = [rows[block] for block in row_blocks(len(rows), row_bytes=8 * n_looks)]
-    mean, middle = sum(looks[b].sum(axis=0) for b in blocks) / len(rows), values.mean()
-    moment, slope = RIDGE * np.eye(n_looks), np.zeros(n_looks)
-    left = np.split(values - middle, np.cumsum([len(b) for b in blocks])[:-1])
-    for block, value in zip(blocks, left, strict=True):
-        part = looks[block] - mean
-        moment += part.T @ part
-        slope += part.T @ value
-    inverse = np.linalg.inv(moment)
-    told = []
-    for block, value in zip(blocks, left, strict=True):
-        part = looks[block] - mean
-        own = np.einsum("ij,ij->i", part @ inverse, part)
-        told.append(middle + (part @ (inverse @ slope) - own * value) / (1 - own))
-    return np.concatenate(told)

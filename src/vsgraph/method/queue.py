@@ -15,11 +15,13 @@ from vsgraph.errors import InputError
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import UNANSWERED
 
-SHARPNESS = 0.5  # how much more unsure labels are worth: the power of q (1 - q)
-PATIENCE = 1.0  # answers on a class after which another one is worth half
+LEAST = 1e-6  # of being unsure; an image that looks like many unsure ones may still be asked about
+PATIENCE = 2.0  # answers on a class after which another one is worth half
 
 
-def queue(correction: Correction, answers: ArrayLike | None, n: int) -> NDArray[np.intp]:
+def queue(
+    correction: Correction, answers: ArrayLike | None, n: int, *, among: ArrayLike | None = None
+) -> NDArray[np.intp]:
     """Return the images that are worth asking people about next, the best first.
 
     Parameters
@@ -30,6 +32,8 @@ def queue(correction: Correction, answers: ArrayLike | None, n: int) -> NDArray[
         What people have said already: a class, -1 for none of them, -2 for nothing yet.
     n : int
         How many images to return; fewer if there are not so many left.
+    among : bool array of shape (n_images,), optional
+        The images that may be asked about; all of them otherwise.
 
     Returns
     -------
@@ -51,12 +55,16 @@ def queue(correction: Correction, answers: ArrayLike | None, n: int) -> NDArray[
     given = np.full(len(correction), UNANSWERED)
     if answers is not None:
         given = check_vector("answers", answers, length=len(correction), dtype=int)
-    worth = _Worth(correction, np.flatnonzero(given != UNANSWERED))
-    rows = []
-    for _ in range(min(int(n), int((given == UNANSWERED).sum()))):
-        rows.append(worth.best())
-        worth.take(rows[-1])
-    return np.array(rows, np.intp)
+    may_ask = given == UNANSWERED
+    worth = _Worth(correction, np.flatnonzero(~may_ask))
+    if among is not None:
+        may_ask &= check_vector("among", among, length=len(correction), dtype=bool)
+    rows = np.empty(min(int(n), int(may_ask.sum())), np.intp)
+    for place in range(len(rows)):
+        rows[place] = worth.best(may_ask)
+        worth.take(int(rows[place]))
+        may_ask[rows[place]] = False
+    return rows
 
 
 class _Worth:
@@ -65,22 +73,21 @@ class _Worth:
     def __init__(self, correction: Correction, asked: NDArray[np.intp]) -> None:
         self.web = correction.web_labels
         quality = correction.label_quality.astype(np.float64)
-        self.unsure: Floats = np.maximum(quality * (1 - quality), 1e-6) ** SHARPNESS
+        self.unsure: Floats = np.maximum(quality * (1 - quality), LEAST)
         self.alike = _alike(correction.adjacency, self.web)
-        self.n_asked = np.zeros(len(correction.class_names))
-        self.open = np.ones(len(self.web), bool)
+        self.n_asked = np.bincount(self.web[asked], minlength=len(correction.class_names))
+        near = csr_array(self.alike[asked])
+        np.multiply.at(self.unsure, near.indices, 1 - near.data)
+        self.unsure[asked] = 0
         self.reach: Floats = self.unsure + self.alike @ self.unsure
-        for row in asked:
-            self.take(int(row))
 
-    def best(self) -> int:
-        """Return the open image that is worth most."""
-        worth = self.reach * (1 / (1 + self.n_asked / PATIENCE))[self.web]
-        return int(np.where(self.open, worth, -1).argmax())
+    def best(self, may_ask: NDArray[np.bool_]) -> int:
+        """Return the image that is worth most."""
+        worth = self.reach / (1 + self.n_asked / PATIENCE)[self.web]
+        return int(np.where(may_ask, worth, -1).argmax())
 
     def take(self, row: int) -> None:
         """Take one image: the images that look like it are worth less."""
-        self.open[row] = False
         self.n_asked[self.web[row]] += 1
         first, last = self.alike.indptr[row : row + 2]
         near, weights = self.alike.indices[first:last], self.alike.data[first:last]
