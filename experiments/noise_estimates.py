@@ -19,7 +19,7 @@ def main(run: Path) -> None:
     """Print three shares of wrong labels: by the probe, by the correction, by the truth."""
     found = Run.open(run)
     web = found.crawl.web_labels
-    truth, known = found.truth()
+    truth, known = found.read_truth()
     right = np.asarray(truth[np.arange(len(web)), web]).ravel().astype(bool)
     print(f"linear probe, out of fold  {percent(noise_rate(found.arrays()['cnn_probs'], web))}")
     print(f"correction                 {percent(wrong_share(found.correction))}")

@@ -68,7 +68,7 @@ def table_of(run: Run, truth: Path | None = None) -> str:
     made = run.correction
     if made.web_labels.ndim == 2 or made.cnn_probs is None:
         raise click.ClickException(f"{run.path} has several labels an image, or no probabilities")
-    shown, known = run.truth(truth)
+    shown, known = run.read_truth(truth)
     rows = np.flatnonzero(known)
     web = np.asarray(made.web_labels[rows])
     case = Case(web, shown[rows].toarray().astype(bool))

@@ -71,7 +71,7 @@ def test_every_reader_honours_the_answers(world, tmp_path):
     assert not decided[second].any()
     assert soft.table[first][number] == 1
     assert second not in soft.rows
-    truth, known = after.truth()
+    truth, known = after.read_truth()
     judged = [evaluate(r.correction, truth, known=known).to_dict() for r in (before, after)]
     assert judged[0] != judged[1]
     compared = compare(before.correction, after.correction, truth, known=known)

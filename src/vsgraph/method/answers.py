@@ -182,8 +182,7 @@ def _pairs(
     inputs: Inputs, block: slice, odds: Floats
 ) -> tuple[Indices, Indices, NDArray[np.bool_]]:
     """Return rows of a block, classes, and whether the rows show them by an answer."""
-    assert inputs.answers is not None
-    answers, web = inputs.answers[block], inputs.web_labels[block]
+    answers, web = np.asarray(inputs.answers)[block], inputs.web_labels[block]
     given = np.flatnonzero(answers != UNANSWERED)
     moved = given[(answers[given] >= 0) & (answers[given] != web[given])]
     none = given[answers[given] == NONE]
@@ -205,7 +204,7 @@ def _fit(reading: _Reading, looks: Looks, n_classes: int) -> Change:
     n_terms = reading.pair_terms.shape[1]
     own = np.full(n_terms, OWN, np.float32)
     own[0] = OWN_BIAS
-    scale = np.concatenate([own, np.repeat(np.float32([SEEN, SPOKEN]), looks.lengths)])
+    scale = np.concatenate([own, np.repeat(np.array([SEEN, SPOKEN], np.float32), looks.lengths)])
     inputs = np.hstack([reading.pair_terms, looks[rows][place]]) * scale
     shared = SHARED * reading.pair_terms
     of_class = csr_array(
@@ -266,13 +265,12 @@ def _how_sure(
 
 def _think(inputs: Inputs, reading: _Reading, looks: Looks, change: Change) -> Floats:
     """Return how probable each web label is after the answers, (n_images,); answered: 0 or 1."""
-    assert inputs.answers is not None
-    web = inputs.web_labels
+    web, answers = inputs.web_labels, np.asarray(inputs.answers)
     moved = np.empty(len(web))
     for rows in row_blocks(len(web), row_bytes=8 * change.looks.shape[1]):
         moved[rows] = change.of_pairs(reading.terms[rows], looks[rows], web[rows])
-    right = (inputs.answers == web).astype(float)
-    return np.where(inputs.answers == UNANSWERED, expit(reading.odds + moved), right)
+    right = (answers == web).astype(float)
+    return np.where(answers == UNANSWERED, expit(reading.odds + moved), right)
 
 
 def _hear_others(inputs: Inputs, looks: Looks, thought: Floats) -> Floats:
