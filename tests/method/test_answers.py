@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import vsgraph
-from two_senses import make_two_senses
 from vsgraph import Settings
 from vsgraph.method.answers import exclude_from_anchors, pin_anchors
 from vsgraph.method.inputs import check_inputs
@@ -182,13 +181,6 @@ def test_a_queue_asks_first_about_the_group_that_is_unsure(plain, crawl):
     assert (of_first_class[:2] < N_GROUP).all()
     near = set(plain.adjacency[[rows[0]]].indices)
     assert not near & set(rows[:3])  # the next ones look different
-
-
-def test_a_queue_needs_one_label_per_image():
-    crawl = make_two_senses(n=40)
-    several = crawl.correct(web_labels=np.eye(4, dtype=bool)[crawl.web_labels])
-    with pytest.raises(vsgraph.InputError, match="one web label each"):
-        queue(several, None, 3)
 
 
 def test_a_rejected_group_leaves_the_export(crawl):

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from vsgraph.errors import InputError
+from vsgraph.method.queue import queue
 from vsgraph.report.pages import templates
 from vsgraph.report.tallies import Rows
 from vsgraph.result.parts import UNANSWERED, Decision, Rule
@@ -16,7 +17,7 @@ from vsgraph.review.boards import board, group_rows
 from vsgraph.review.finding import ANSWERED, ORDERS, Filters, find
 from vsgraph.review.maps import Maps
 from vsgraph.review.pictures import Thumbnails
-from vsgraph.review.queue import queue, reasons
+from vsgraph.review.reasons import reasons
 from vsgraph.review.senses import senses_of
 from vsgraph.review.session import Session
 from vsgraph.review.tiles import Tile, make_tiles

@@ -5,9 +5,10 @@ import dataclasses
 import numpy as np
 from scipy.sparse import csr_array
 
+from vsgraph.method.queue import queue
 from vsgraph.result.parts import Rule
 from vsgraph.result.scores import TopScores
-from vsgraph.review.queue import queue, reasons
+from vsgraph.review.reasons import reasons
 
 UNANSWERED = np.full(8, -2)
 
