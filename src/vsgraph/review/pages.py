@@ -16,10 +16,10 @@ from vsgraph.review.boards import board, group_rows
 from vsgraph.review.finding import ANSWERED, ORDERS, Filters, find
 from vsgraph.review.maps import Maps
 from vsgraph.review.pictures import Thumbnails
-from vsgraph.review.queue import queue, reasons
 from vsgraph.review.senses import senses_of
 from vsgraph.review.session import Session
 from vsgraph.review.tiles import Tile, make_tiles
+from vsgraph.review.upcoming import Upcoming, reasons
 from vsgraph.review.view import View
 from vsgraph.review.work import Worker
 from vsgraph.runs import Run
@@ -42,6 +42,7 @@ class Review:
         self.worker = Worker(session)
         self.thumbnails = Thumbnails(session.path)
         self.maps = Maps(session.path)
+        self.upcoming = Upcoming(session)
 
     def warm(self) -> None:
         """Prepare in the background what the first pages need."""
@@ -50,7 +51,7 @@ class Review:
             view = self.session.view
             for number in view.by_noise[:2].tolist():
                 board(view, number)
-            queue(view.correction, None, IN_QUEUE)
+            self.upcoming.take(view, IN_QUEUE)
 
         threading.Thread(target=prepare, name="warm", daemon=True).start()
 
@@ -128,7 +129,7 @@ class Review:
     def queue(self, request: Request) -> Response:  # noqa: ARG002
         """Show what is worth most next."""
         view, answered = self.session.refresh(), self.session.answered_labels()
-        rows = queue(view.correction, answered, IN_QUEUE)
+        rows = self.upcoming.take(view, IN_QUEUE)
         told = reasons(view.correction, answered, rows)
         return self.page("queue.html", view, "queue", tiles=self.tiles(view, rows, told))
 
