@@ -1,6 +1,7 @@
 """The pages: what each one shows."""
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,11 @@ class Review:
         self.maps = Maps(session.path)
         self.upcoming = Upcoming(session)
 
-    def warm(self) -> None:
-        """Prepare in the background what the first pages need."""
+    def warm(self, after: float = 1.5) -> None:
+        """Prepare in the background what the first pages need, after the very first one."""
 
         def prepare() -> None:
+            time.sleep(after)
             view = self.session.view
             for number in view.by_noise[:2].tolist():
                 board(view, number)
@@ -163,8 +165,9 @@ class Review:
         view = self.session.refresh(fully=True)
         n_images = n_audited(request)
         audit = self.sample(view, n_images)
-        to_ask = [{"row": row, "labels": list(audit.labels(row))} for row in audit.missing()]
-        asked = {name for one in to_ask for name in one["labels"]}
+        labels = {row: list(audit.labels(row)) for row in audit.missing()}
+        to_ask = [{"row": row, "labels": names} for row, names in labels.items()]
+        asked = {name for names in labels.values() for name in names}
         meant = {name: m.description for name, m in view.meanings.items() if name in asked}
         return self.page(
             "audit.html", view, "audit", n_images=n_images, n_sample=len(audit.rows),
