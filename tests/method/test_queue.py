@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from vsgraph.method.queue import queue
 from vsgraph.result.parts import Rule
 from vsgraph.result.scores import TopScores
-from vsgraph.review.reasons import reasons
+from vsgraph.review.upcoming import reasons
 
 UNANSWERED = np.full(8, -2)
 

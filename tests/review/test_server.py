@@ -189,6 +189,18 @@ def test_images_are_found_by_every_filter(client):
     assert sorted(everything) == list(range(168))
 
 
+def test_the_queue_goes_on_with_what_is_not_answered(client):
+    first = rows_on(client.get("/queue").text)
+    assert len(first) == 48
+    assert re.search(r"label \d+% probable, \d unsure looks? alike", client.get("/queue").text)
+    said(client, what="agree", rows=first[:30])
+    second = rows_on(client.get("/queue").text)
+    assert len(second) == 48
+    assert not set(first[:30]) & set(second)
+    said(client, what="agree", set="find:", batch="b-0002")
+    assert "There is nothing left to ask" in client.get("/queue").text
+
+
 def test_the_panel_tells_text_and_reason(client):
     told = client.get("/why/5").json()
     correction = client.review.session.view.correction
@@ -345,6 +357,13 @@ def test_another_meaning_is_tried_out_applied_and_what_fails_says_why(client, ru
     plain = "crane: a machine that lifts steel at a construction site"
     assert plain in client.get(f"/class/{crane}").text
     assert Run.open(run_folder).meanings[crane].description == plain
+
+    assert said(client, what="reject", set=f"group:{crane}:g0").json()["count"] > 3
+    client.post("/learn", json={})
+    learned = wait_for_work(client)
+    assert learned["error"] == ""
+    assert "besides the answers" in client.get("/changes").text
+    assert any("answers changed" in line for line in learned["lines"])
 
     (run_folder.parent / "crawl" / "metadata.jsonl").unlink()
     client.post("/learn", json={})

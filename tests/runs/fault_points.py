@@ -32,7 +32,7 @@ from vsgraph.runs import Run
 
 SETTINGS = ("n_neighbors=3", "anchors_per_class=2")
 FILES = {"csv": ".csv", "parquet": ".parquet", "coco": ".json"}
-TIMES = ("finished", "seconds", "images_per_second")
+TIMES = ("finished", "seconds", "images_per_second", "when", "batch")
 NOTHING = "nothing"
 
 
@@ -316,6 +316,45 @@ def export_scenarios(world: Path) -> list[Scenario]:
     return scenarios
 
 
+def answer_scenarios(world: Path) -> list[Scenario]:
+    """Return answers in a new journal and in one that exists, and a correction that has some."""
+    crawl, tables = world / "crawl", {}
+    rows = [json.loads(line) for line in (crawl / "plain.jsonl").read_text().splitlines()]
+    for number, (start, stop) in {"one": (0, 1), "two": (0, 2), "three": (0, 3), "all": (0, 6),
+                                  "before": (6, 8)}.items():  # fmt: skip
+        tables[number] = world / f"{number}.csv"
+        lines = [f"{row['file_name']},none\n" for row in rows[start:stop]]
+        tables[number].write_text("image,label\n" + "".join(lines))
+
+    def correct(out, *more):
+        return ["correct", str(crawl / "plain.jsonl"), "-o", str(out), "--set", "n_neighbors=3",
+                "--set", "anchors_per_class=2", "--text-encoder", "lsa", "-q", "--meanings",
+                str(crawl / "meanings.csv"), *more]  # fmt: skip
+
+    def decide(out, table):
+        return ["decide", str(out), str(tables[table]), "--reviewer", "ann"]
+
+    def after(*steps):
+        out = world / "warm" / "-".join(steps)
+        for arguments in (correct(out, "--no-report"), *(decide(out, step) for step in steps)):
+            with contextlib.redirect_stdout(io.StringIO()):
+                command_line(arguments, standalone_mode=False)
+        return read_run(out)
+
+    partly = [after("before", step) for step in ("one", "two", "three")]  # imports everything, too
+    new, old, told = (world / name for name in ("decide", "decide again", "correct with answers"))
+    return [
+        Scenario("decide", new, decide(new, "one"), read_run, whole_run,
+                 before=[correct(new, "--no-report")]),
+        Scenario("decide again", old, decide(old, "all"), read_run, whole_run,
+                 before=[correct(old, "--no-report"), decide(old, "before")],
+                 partly=lambda _: partly),
+        Scenario("correct with answers", told, correct(told), read_run, whole_run,
+                 before=[correct(told), decide(told, "all")],
+                 partly=lambda new: [(new[0], None)]),
+    ]  # fmt: skip
+
+
 def train_scenarios(world: Path) -> list[Scenario]:
     """Return a training, and one that replaces another."""
     sys.path.append(str(Path(__file__).parent.parent / "training"))
@@ -358,7 +397,8 @@ def models_of_epochs(arguments) -> list[object]:
     return found
 
 
-MAKERS = {"correct": correct_scenarios, "export": export_scenarios, "train": train_scenarios}
+MAKERS = {"correct": correct_scenarios, "export": export_scenarios, "answers": answer_scenarios,
+          "train": train_scenarios}  # fmt: skip
 
 
 def main() -> int:

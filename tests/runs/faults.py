@@ -142,6 +142,7 @@ def report_writes():
             save_file(tensors, path, facts),
             sys.audit(WRITE, path),
         )
+    os.write = _in_halves(os.write)
     os.fsync = _reported(os.fsync, lambda handle: f"/proc/self/fd/{handle}")
 
 
@@ -152,6 +153,15 @@ def _write_halves(path, data, mode, **options):
         sys.audit(WRITE, path)
         file.write(data[len(data) // 2 :])
     return len(data)
+
+
+def _in_halves(write):
+    def writing(handle, data):
+        done = write(handle, data[: len(data) // 2])
+        sys.audit(WRITE, os.path.realpath(f"/proc/self/fd/{handle}"))
+        return done + write(handle, data[len(data) // 2 :])
+
+    return writing
 
 
 def _name_of(file):

@@ -12,7 +12,7 @@ from vsgraph.answers import AUDIT, Answer, Journal
 from vsgraph.exports import FORMATS
 from vsgraph.judge.comparison import compare
 from vsgraph.judge.evaluation import evaluate
-from vsgraph.result.parts import Rule
+from vsgraph.result.parts import Rule, count_decisions
 from vsgraph.runs import Run, run
 from vsgraph.training.labels import corrected_labels
 
@@ -80,15 +80,24 @@ def test_every_reader_honours_the_answers(world, tmp_path):
 
 
 def test_the_report_of_the_next_correction_has_the_answers_and_only_it_is_made_again(world):
-    _, (first, second), other = others(world / "run")
+    before, (first, second), other = others(world / "run")
     answer(world / "run", {first: (other,), second: ()})
-    lines = []
+    old, lines = before.found, []
     after = correct(None, world / "run", tell=lines.append)
     assert "pictures: done before" in lines
     assert "graph: done before" in lines
     assert "answers ..." in lines
     assert "report ..." in lines
     assert after.record["stages"]["answers"]["answered"] == 2
+    changed = (old.final_labels != after.found.final_labels) | (
+        old.decisions != after.found.decisions
+    )
+    changed[[first, second]] = False
+    counts = count_decisions(after.found.decisions[changed])
+    words = {"reject": "rejected", "relabel": "relabeled", "keep": "kept again"}
+    listed = ", ".join(f"{counts[name]} {word}" for name, word in words.items() if counts[name])
+    told = f"2 answers changed {changed.sum()} other labels"
+    assert lines[-1] == (f"{told}: {listed}" if listed else told)
     pages = "".join(p.read_text() for p in after.page.parent.rglob("*.html"))
     assert "A person decided." in pages
     lines.clear()

@@ -1,6 +1,7 @@
 """The pages: what each one shows."""
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from vsgraph.errors import InputError
-from vsgraph.method.queue import queue
 from vsgraph.report.pages import templates
 from vsgraph.report.tallies import Rows
 from vsgraph.result.parts import UNANSWERED, Decision, Rule
@@ -17,10 +17,10 @@ from vsgraph.review.boards import board, group_rows
 from vsgraph.review.finding import ANSWERED, ORDERS, Filters, find
 from vsgraph.review.maps import Maps
 from vsgraph.review.pictures import Thumbnails
-from vsgraph.review.reasons import reasons
 from vsgraph.review.senses import senses_of
 from vsgraph.review.session import Session
 from vsgraph.review.tiles import Tile, make_tiles
+from vsgraph.review.upcoming import Upcoming, reasons
 from vsgraph.review.view import View
 from vsgraph.review.work import Worker
 from vsgraph.runs import Run
@@ -43,15 +43,17 @@ class Review:
         self.worker = Worker(session)
         self.thumbnails = Thumbnails(session.path)
         self.maps = Maps(session.path)
+        self.upcoming = Upcoming(session)
 
-    def warm(self) -> None:
-        """Prepare in the background what the first pages need."""
+    def warm(self, after: float = 1.5) -> None:
+        """Prepare in the background what the first pages need, after the very first one."""
 
         def prepare() -> None:
+            time.sleep(after)
             view = self.session.view
             for number in view.by_noise[:2].tolist():
                 board(view, number)
-            queue(view.correction, None, IN_QUEUE)
+            self.upcoming.take(view, IN_QUEUE)
 
         threading.Thread(target=prepare, name="warm", daemon=True).start()
 
@@ -129,7 +131,7 @@ class Review:
     def queue(self, request: Request) -> Response:  # noqa: ARG002
         """Show what is worth most next."""
         view, answered = self.session.refresh(), self.session.answered_labels()
-        rows = queue(view.correction, answered, IN_QUEUE)
+        rows = self.upcoming.take(view, IN_QUEUE)
         told = reasons(view.correction, answered, rows)
         return self.page("queue.html", view, "queue", tiles=self.tiles(view, rows, told))
 
@@ -163,8 +165,9 @@ class Review:
         view = self.session.refresh(fully=True)
         n_images = n_audited(request)
         audit = self.sample(view, n_images)
-        to_ask = [{"row": row, "labels": list(audit.labels(row))} for row in audit.missing()]
-        asked = {name for row in audit.missing() for name in audit.labels(row)}
+        labels = {row: list(audit.labels(row)) for row in audit.missing()}
+        to_ask = [{"row": row, "labels": names} for row, names in labels.items()]
+        asked = {name for names in labels.values() for name in names}
         meant = {name: m.description for name, m in view.meanings.items() if name in asked}
         return self.page(
             "audit.html", view, "audit", n_images=n_images, n_sample=len(audit.rows),
