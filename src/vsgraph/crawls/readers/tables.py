@@ -134,11 +134,19 @@ def _folder_of_pictures(file: Path, roles: Roles, root: Path, prefix: str) -> st
     first = next(raw_blocks(file, [roles.image], Problems()), None)
     names = [] if first is None else _joined(first[roles.image]).drop_null().to_pylist()[:TRIED]
     paths = [path for name in names if (path := below(root, name))]
-    if not paths or any((root / prefix / path).exists() for path in paths):
+    if not paths or any(_exists(root / prefix / path) for path in paths):
         return prefix
     folders = sorted(entry for entry in (root / prefix).iterdir() if entry.is_dir())[:TRIED]
-    found = [f for f in folders if any((f / path).exists() for path in paths)]
+    found = [f for f in folders if any(_exists(f / path) for path in paths)]
     return found[0].relative_to(root).as_posix() if len(found) == 1 else prefix
+
+
+def _exists(path: Path) -> bool:
+    """Return whether a file exists; no if it cannot be a path."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 @dataclasses.dataclass(frozen=True)
