@@ -131,7 +131,7 @@ def test_pictures_in_shards_go_out_as_well(crawl, made, tmp_path, out, to):
         done = export(packed, made, out, to=to)
     links = to in {"imagefolder", "hf"}
     assert [str(one.message)[:43] for one in said] == links * [
-        "the pictures are in tar shards, so they are"
+        "the pictures are not in files of their own,"
     ]
     plain = export(crawl, made, tmp_path / "plain", to=to)
     assert (done.n_images, done.problems.counts) == (plain.n_images, plain.problems.counts)

@@ -94,7 +94,10 @@ def file_of(name, content):
 
 
 @for_a_while(
-    st.tuples(st.binary(max_size=400), st.sampled_from(["csv", "tsv", "jsonl", "parquet", "tar"]))
+    st.tuples(
+        st.binary(max_size=400),
+        st.sampled_from(["csv", "tsv", "jsonl", "parquet", "arrow", "tar"]),
+    )
 )
 def test_any_bytes_are_a_file(example):
     content, ending = example
@@ -231,3 +234,35 @@ def test_any_names_make_files_and_plain_text(example):
         assert "/" not in "".join(split_name(name))
         assert plain_text(name).isprintable() or "\u00ad" in name or not name.isprintable()
         assert plain_name(plain_name(name)) == plain_name(name)
+
+
+def table_file(ending):
+    """Return the bytes of a table with pictures inside."""
+    cells = [{"bytes": bytes([i] * 40), "path": f"{i}.jpg"} for i in range(5)]
+    table = pa.table({"image": cells, "label": list("abcab"), "title": ["x"] * 5})
+    with io.BytesIO() as file:
+        if ending == "parquet":
+            pq.write_table(table, file, row_group_size=2)
+        else:
+            with pa.ipc.new_stream(file, table.schema) as writer:
+                writer.write_table(table)
+        return file.getvalue()
+
+
+TABLES = {ending: table_file(ending) for ending in ("parquet", "arrow")}
+
+
+@for_a_while(st.tuples(st.sampled_from(sorted(TABLES)),
+                       st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=8)),
+                                min_size=1, max_size=4)))  # fmt: skip
+def test_any_damage_to_a_table_of_pictures(example):
+    ending, changes = example
+    content = bytearray(TABLES[ending])
+    for place, new in changes:
+        start = int(place * (len(content) - len(new)))
+        content[start : start + len(new)] = new
+    with file_of(f"c.{ending}", bytes(content)) as path, contextlib.suppress(InputError):
+        read_all(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", VSGraphWarning)
+            assert all(len(data) <= 2**28 for data in read_crawl(path).read_images())

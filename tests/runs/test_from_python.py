@@ -126,3 +126,18 @@ def test_labels_changed_without_their_decisions_are_not_exported(table, tmp_path
     kept[2] = vsgraph.Decision.RELABEL
     both = dataclasses.replace(changed, decisions=kept)
     vsgraph.export(made.crawl, both, tmp_path / "out.csv", to="csv")
+
+
+def test_pictures_in_memory_are_corrected_and_exported(table, tmp_path):
+    rows = rows_of(table)
+    for row in rows:
+        path = table.parent / row["file_name"]
+        row["image"] = {"bytes": path.read_bytes(), "path": row.pop("file_name")}
+    options = OPTIONS | {"meanings": table.parent / "meanings.csv"}
+    made = vsgraph.run(rows, tmp_path / "run", **options)
+    plain = vsgraph.run(table, tmp_path / "plain", **options)
+    assert (made.features == plain.features).all()
+    assert (made.correction.final_labels == plain.correction.final_labels).all()
+    made.export(tmp_path / "hf", to="hf", mode="copy", rejected=True)
+    again = vsgraph.read_crawl(tmp_path / "hf")
+    assert list(again.read_images()) == list(plain.crawl.read_images())

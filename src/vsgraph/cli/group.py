@@ -25,7 +25,7 @@ COMMANDS = {  # in the order of work: name, module of vsgraph.cli, help
         ("audit", "decide", "Check a random sample, and say how many labels are right."),
     ),
     "Judge it": (
-        ("evaluate", "judge", "Judge the labels of a run by the truth."),
+        ("evaluate", "judge", "Judge the corrected labels of a run by the truth."),
         ("compare", "judge", "Compare the labels of two runs on the same crawl."),
         ("sweep", "judge", "Correct with every combination of some settings."),
         ("progressive", "judge", "Let sure labels become anchors, round by round."),
@@ -33,13 +33,14 @@ COMMANDS = {  # in the order of work: name, module of vsgraph.cli, help
     "Train on it": (
         ("train", "train", "Train a network on the labels of a crawl as they are."),
         ("finetune", "train", "Train a network on the corrected labels of a run."),
-        ("test", "train", "Judge a trained model on images of known classes."),
+        ("test", "train", "Judge a network that was trained, on images of known classes."),
         ("classify", "train", "Print what pictures show, by a trained model."),
-        ("predict", "train", "Write a model's features and probabilities for a crawl."),
+        ("predict", "train", "Write a trained network's features and probabilities."),
         ("export-model", "train", "Write a model as a file that loads without vsgraph."),
     ),
     "Other": (
-        ("embed", "embed", "Only encode the pictures and texts of a crawl."),
+        ("doctor", "doctor", "Show what is installed, and what to type for the rest."),
+        ("embed", "embed", "Only encode a crawl's pictures and texts, with any encoder."),
         ("demo", "demo", "Correct a small made-up crawl and write a report."),
     ),
 }

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.common.regular import is_regular, open_regular, read_regular
+from vsgraph.crawls.picture_tables import is_arrow, read_picture_cell
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
 from vsgraph.pictures.opener import MOST_BYTES
@@ -164,7 +165,7 @@ class Crawl:
 
     @property
     def has_shards(self) -> bool:
-        """Whether the pictures lie within tar shards."""
+        """Whether the pictures lie within tar shards or tables, not in files of their own."""
         return self._has("shard")
 
     def image_path(self, row: int) -> Path | None:
@@ -226,8 +227,14 @@ def _read(fence: Fence, reference: dict[str, Any]) -> bytes:
         if "shard" not in reference:
             is_inside = fence.holds(reference["image"])
             return read_regular(fence.root / reference["image"], MOST_BYTES) if is_inside else b""
-        with open_regular(fence.root / reference["shard"]) as shard:
+        path = fence.root / reference["shard"]
+        if is_arrow(path):
+            is_inside = fence.holds(reference["shard"]) and is_regular(path)
+            return read_picture_cell(path, reference["offset"], MOST_BYTES) if is_inside else b""
+        with open_regular(path) as shard:
             shard.seek(reference["offset"])
             return shard.read(min(reference["size"], MOST_BYTES))
-    except (OSError, ValueError):
+    except InputError:
+        raise
+    except (OSError, ValueError, pa.ArrowException):
         return b""

@@ -13,7 +13,9 @@ from vsgraph.crawls.readers.coco import read_coco
 from vsgraph.crawls.readers.folders import read_folder
 from vsgraph.crawls.readers.nus_wide import read_nus_wide
 from vsgraph.crawls.readers.shards import SHARD_FOLDER, read_shards
-from vsgraph.crawls.readers.tables import ENDINGS, METADATA, lists_images, read_table
+from vsgraph.crawls.readers.table_files import ENDINGS
+from vsgraph.crawls.readers.table_roles import lists_images
+from vsgraph.crawls.readers.tables import METADATA, SHARDS, read_table
 from vsgraph.crawls.readers.webvision import read_imagenet_validation, read_webvision
 from vsgraph.errors import InputError
 
@@ -113,7 +115,7 @@ def _recognize_folder(path: Path) -> str:
     folders = [entry for entry in path.iterdir() if entry.is_dir()]
     if any(SHARD_FOLDER.fullmatch(f.name) and f.with_suffix(".parquet").exists() for f in folders):
         return "shards"
-    if any(path.glob("*.parquet")):
+    if any(next(path.glob(pattern), None) for patterns in SHARDS for pattern in patterns):
         return "table"
     return _recognize_plain(path, [entry for entry in folders if not entry.name.startswith(".")])
 

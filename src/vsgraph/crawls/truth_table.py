@@ -17,7 +17,8 @@ from vsgraph.crawls.columns import NONE, numbered_truth
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems, one_line
 from vsgraph.crawls.readers.table_files import header_of, listed
-from vsgraph.crawls.readers.tables import KNOWN, named_like, read_truths, table_files
+from vsgraph.crawls.readers.table_roles import KNOWN, named_like
+from vsgraph.crawls.readers.tables import read_truths, table_files
 from vsgraph.errors import InputError, VSGraphWarning, is_meant
 
 N_SHOWN = 5

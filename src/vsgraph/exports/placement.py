@@ -53,7 +53,7 @@ def check_mode(job: Job, mode: Mode) -> None:
     root = job.crawl.root.absolute()
     if job.crawl.has_shards and mode != "copy":
         warnings.warn(
-            "the pictures are in tar shards, so they are copied, not linked",
+            "the pictures are not in files of their own, so they are copied, not linked",
             VSGraphWarning,
             stacklevel=4,
         )

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from vsgraph.common.files import whole_file
-from vsgraph.crawls.readers.tables import KNOWN, named_like
+from vsgraph.crawls.readers.table_roles import KNOWN, named_like
 from vsgraph.errors import InputError
 from vsgraph.runs.folder import TABLE
 

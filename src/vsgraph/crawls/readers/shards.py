@@ -26,7 +26,7 @@ from vsgraph.crawls.columns import (
 from vsgraph.crawls.crawl import Crawl, own_files
 from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.readers.folders import LARGEST_SIDE_FILE, decode_counted, json_object
-from vsgraph.crawls.readers.tables import KNOWN
+from vsgraph.crawls.readers.table_roles import KNOWN
 from vsgraph.errors import InputError
 
 SIDE = ("json", "txt", "cls")

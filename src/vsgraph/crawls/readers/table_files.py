@@ -13,15 +13,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from vsgraph.common.regular import open_regular
 from vsgraph.crawls.columns import BLOCK, LISTS, as_names, as_text, as_written, in_blocks
+from vsgraph.crawls.picture_tables import (
+    class_labels,
+    column_batches,
+    is_arrow,
+    named_classes,
+    places,
+    schema_of,
+)
 from vsgraph.crawls.problems import Problems, one_line
 from vsgraph.crawls.readers.csv_records import LONGEST, CsvRecords, open_lines
 from vsgraph.crawls.texts import LONGEST_TEXT, decode
 from vsgraph.errors import InputError
 
+ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".arrow")
 UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
 MOST_BROKEN = 20_000  # lines; if they are also half of all, it is no table
 
@@ -31,8 +39,8 @@ def header_of(file: Path) -> list[str]:
     if file.stat().st_size == 0:
         raise InputError(f"{file} is empty")
     try:
-        if file.suffix.lower() == ".parquet":
-            return pq.read_schema(file).names
+        if is_arrow(file):
+            return schema_of(file).names
         if file.suffix.lower() in {".csv", ".tsv"}:
             return _csv_header(file)[0]
         return _keys_of(file)
@@ -81,11 +89,21 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 def raw_blocks(
-    file: Path, names: Sequence[str], problems: Problems, *, others: Sequence[str] = ()
+    file: Path,
+    names: Sequence[str],
+    problems: Problems,
+    *,
+    others: Sequence[str] = (),
+    inside: tuple[str, Path] | None = None,
 ) -> Iterator[pa.Table]:
-    """Yield blocks of some columns, values as text or lists of text; `others` as they are."""
-    reader = _File(file, names, others, problems)
-    readers = {".parquet": reader.parquet, ".csv": reader.csv, ".tsv": reader.csv}
+    """Yield blocks of some columns, values as text or lists of text; `others` as they are.
+
+    `inside` is the column that holds the pictures, and the folder that they are named from: it
+    becomes their names, and the columns of their places are added.
+    """
+    reader = _File(file, names, others, problems, inside)
+    readers = dict.fromkeys((".parquet", ".arrow"), reader.arrow)
+    readers |= {".csv": reader.csv, ".tsv": reader.csv}
     try:
         yield from readers.get(file.suffix.lower(), reader.json_lines)()
     except UNREADABLE as error:
@@ -100,15 +118,24 @@ class _File:
     names: Sequence[str]
     others: Sequence[str]
     problems: Problems
+    inside: tuple[str, Path] | None = None
 
-    def parquet(self) -> Iterator[pa.Table]:
-        wanted = [*self.names, *self.others]
-        for batch in pq.ParquetFile(self.file).iter_batches(BLOCK, columns=wanted):
-            yield pa.table(
-                {name: self._as_strings(name, pa.chunked_array([_column(batch, name)]))
-                 for name in self.names}
-                | {name: _passed_on(_column(batch, name)) for name in self.others}
-            )  # fmt: skip
+    def arrow(self) -> Iterator[pa.Table]:
+        pictures = self.inside[0] if self.inside else None
+        plain = [name for name in self.names if name != pictures]
+        classes, first = class_labels(self.file), 0
+        for batch in column_batches(self.file, [*plain, *self.others], BLOCK):
+            named = {name: named_classes(_column(batch, name), classes.get(name))
+                     for name in plain}  # fmt: skip
+            columns = {
+                name: self._as_strings(name, pa.chunked_array([column]))
+                for name, column in named.items()
+            }
+            columns |= {name: _passed_on(_column(batch, name)) for name in self.others}
+            if self.inside:
+                columns |= places(self.file, *self.inside, first, batch.num_rows)
+            yield pa.table(columns)
+            first += batch.num_rows
 
     def _as_strings(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """Return a column of Parquet as text, or as lists of text if it holds lists."""

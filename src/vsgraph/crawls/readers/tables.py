@@ -1,7 +1,6 @@
 """Tables of images: CSV, TSV, JSON lines, Parquet, and Hugging Face folders with metadata."""
 
 import dataclasses
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from vsgraph.crawls.columns import (
     LISTS,
-    MOST_OTHERS,
     TEXT_FIELDS,
     ClassList,
     Gathered,
@@ -24,44 +22,16 @@ from vsgraph.crawls.columns import (
     with_column,
 )
 from vsgraph.crawls.crawl import Crawl, own_files
+from vsgraph.crawls.picture_tables import PLACE
 from vsgraph.crawls.problems import Problems
-from vsgraph.crawls.readers.table_files import header_of, listed, raw_blocks
+from vsgraph.crawls.readers.table_files import ENDINGS, header_of, raw_blocks
+from vsgraph.crawls.readers.table_roles import Roles, find_roles
 from vsgraph.errors import InputError, VSGraphWarning
 
-ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 TRIED = 20  # paths and folders that are tried to find the pictures
 PLAIN_PATH = r"^\w[\w .+@~-]*(/\w[\w .+@~-]*)*$"
 METADATA = tuple(f"metadata{ending}" for ending in ENDINGS)
-KNOWN = {
-    "image": (
-        "file_name", "filename", "image_path", "path", "file", "filepath", "file_path", "image",
-        "img", "image_file",
-    ),
-    "label": (
-        "web_label", "label", "labels", "query", "search_query", "class", "class_name", "category",
-        "hashtag", "keyword", "wnid", "synset", "web_labels",
-    ),
-    "source": ("source", "engine", "origin", "platform"),
-    "truth": ("truth", "true_label", "true_labels", "ground_truth", "gold", "clean_label"),
-}  # fmt: skip
-
-
-@dataclasses.dataclass(frozen=True)
-class Roles:
-    """The columns for the image, its label, text, source and truth, and those passed on."""
-
-    image: str
-    label: str | None
-    text: tuple[str, ...]
-    source: str | None
-    truth: str | None
-    others: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> list[str]:
-        """Every column that has a role, once."""
-        named = [self.image, self.label, self.source, self.truth, *self.text]
-        return list(dict.fromkeys(name for name in named if name))
+SHARDS = ["*.parquet", "*.arrow"], ["data/*.parquet", "*/data-*.arrow"]  # as the hub has them
 
 
 def read_table(
@@ -75,8 +45,10 @@ def read_table(
 ) -> Crawl:
     """Read a table, or a folder with ``metadata.csv``, ``.jsonl`` or ``.parquet`` beside images."""
     files = table_files(path)
+    all_roles = [find_roles(file, header_of(file), columns or {}) for file in files]
+    if any(roles.inside for roles in all_roles):
+        images = None  # the pictures are in the table
     root = images or (path if path.is_dir() else path.parent)
-    all_roles = [_find_roles(file, header_of(file), columns or {}) for file in files]
     gathered = Gathered(problems, all_roles[0].text)
     for file, roles in zip(files, all_roles, strict=True):
         prefix = "" if images else file.parent.relative_to(root).as_posix().removeprefix(".")
@@ -100,7 +72,7 @@ def read_truths(
     """Return the images of a table and the names of the classes they show, null if unknown."""
     blocks: list[pa.Table] = []
     for file in table_files(path):
-        image = _find_roles(file, header_of(file), {}).image
+        image = find_roles(file, header_of(file), {}).image
         roles = Roles(image, None, (), None, column)
         blocks += _Blocks(file, roles, images, "", label_separator, problems).truths()
     if not blocks:
@@ -146,7 +118,7 @@ def table_files(path: Path) -> list[Path]:
         if path.suffix.lower() not in ENDINGS:
             raise InputError(f"{path} is not a table; its ending must be {', '.join(ENDINGS)}")
         return [path]
-    for patterns in (METADATA, [f"*/{name}" for name in METADATA], ["*.parquet"]):
+    for patterns in (METADATA, [f"*/{name}" for name in METADATA], *SHARDS):
         if files := own_files(path, patterns):
             return files
     alone = own_files(path, [f"*{ending}" for ending in ENDINGS])
@@ -155,62 +127,26 @@ def table_files(path: Path) -> list[Path]:
     raise InputError(f"{path} holds no table: no {', '.join(METADATA)}, no Parquet files")
 
 
-def lists_images(file: Path) -> bool:
-    """Return whether a table has a column of images."""
-    try:
-        return named_like(header_of(file), KNOWN["image"]) is not None
-    except InputError:
-        return False
-
-
 def _folder_of_pictures(file: Path, roles: Roles, root: Path, prefix: str) -> str:
     """Return the prefix of the paths in a table: its own, or a folder beside it that has them."""
+    if roles.inside:
+        return prefix
     first = next(raw_blocks(file, [roles.image], Problems()), None)
     names = [] if first is None else _joined(first[roles.image]).drop_null().to_pylist()[:TRIED]
     paths = [path for name in names if (path := below(root, name))]
-    if not paths or any((root / prefix / path).exists() for path in paths):
+    if not paths or any(_exists(root / prefix / path) for path in paths):
         return prefix
     folders = sorted(entry for entry in (root / prefix).iterdir() if entry.is_dir())[:TRIED]
-    found = [f for f in folders if any((f / path).exists() for path in paths)]
+    found = [f for f in folders if any(_exists(f / path) for path in paths)]
     return found[0].relative_to(root).as_posix() if len(found) == 1 else prefix
 
 
-def _find_roles(file: Path, header: Sequence[str], given: Mapping[str, str]) -> Roles:
-    """Find the column of each role, as given or by its name."""
-    unknown = sorted(set(given) - {*KNOWN, "text"})
-    if unknown:
-        raise InputError(f"no such role {unknown[0]!r}; roles are {', '.join([*KNOWN, 'text'])}")
-
-    def checked(name: str) -> str:
-        if name in header:
-            return name
-        raise InputError(f"{file} has no column {name!r}; it has {listed(header)}")
-
-    def column(role: str) -> str | None:
-        return checked(given[role]) if role in given else named_like(header, KNOWN[role])
-
-    image, label = column("image"), column("label")
-    if image is None:
-        raise InputError(
-            f"{file} has no column for the image; it has {listed(header)}: name one with "
-            "--column image=NAME"
-        )
-    if "text" in given:
-        text = tuple(map(checked, given["text"].split(",")))
-    else:
-        named = (named_like(header, [field]) for field in TEXT_FIELDS)
-        text = tuple(name for name in named if name and name not in {image, label})
-    source, truth = column("source"), column("truth")
-    rest = dict.fromkeys(name for name in header if name)
-    for name in (image, label, source, truth, *text):
-        rest.pop(name or "", None)
-    return Roles(image, label, text, source, truth, tuple(rest)[: MOST_OTHERS + 1])
-
-
-def named_like(header: Sequence[str], names: Sequence[str]) -> str | None:
-    """Return the column with the first of some names; case, spaces and hyphens do not matter."""
-    plain = {"_".join(re.split(r"[\s_-]+", c.strip().lower())): c for c in reversed(header)}
-    return next((plain[name] for name in names if name in plain), None)
+def _exists(path: Path) -> bool:
+    """Return whether a file exists; no if it cannot be a path."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -238,9 +174,13 @@ class _Blocks:
         """Yield blocks as they are, with the paths of their images and their row numbers."""
         first = 1
         named, others = self.roles.names, self.roles.others
-        for block in raw_blocks(self.file, named, self.problems, others=others):
+        inside = (self.roles.image, self.root) if self.roles.inside else None
+        for block in raw_blocks(self.file, named, self.problems, others=others, inside=inside):
             numbers = np.arange(first, first + block.num_rows)
-            yield block, self._images(block[self.roles.image], numbers), numbers
+            if self.roles.inside:
+                yield block, block[self.roles.image], numbers
+            else:
+                yield block, self._images(block[self.roles.image], numbers), numbers
             first += block.num_rows
 
     def _truth(self, block: pa.Table) -> pa.ChunkedArray:
@@ -257,6 +197,8 @@ class _Blocks:
         """Return a block with the columns of a crawl, without rows that lack image or label."""
         labels = self._labels(block, images)
         columns = {"image": images, "web_labels": labels}
+        if self.roles.inside:
+            columns |= {name: block[name] for name in PLACE}
         columns |= {name: _joined(block[name]) for name in self.roles.text}
         if self.roles.source:
             columns["source"] = _joined(block[self.roles.source])
@@ -298,7 +240,7 @@ class _Blocks:
         if self.roles.label is None:
             folders = pc.extract_regex(images, r"(?P<folder>[^/]+)/[^/]*$")
             labels = pc.struct_field(folders, [0])
-            if labels.null_count == len(labels):
+            if labels.null_count == len(labels) or self.roles.inside:
                 raise InputError(
                     f"{self.file} has no column for the label; name one with --column label=NAME"
                 )

@@ -73,7 +73,7 @@ def open_model(
 
 def choose_runtime(model: Model) -> str:
     """Return the fastest installed runtime for a model."""
-    if model.build is not None and _has_gpu():
+    if model.build is not None and has_gpu():
         return "torch"
     if has("openvino"):
         return "openvino"
@@ -81,7 +81,7 @@ def choose_runtime(model: Model) -> str:
     return "onnxruntime" if ready or model.build is None else "torch"
 
 
-def _has_gpu() -> bool:
+def has_gpu() -> bool:
     """Return whether torch can use a GPU; torch is not imported if there is no driver."""
     has_driver = Path("/proc/driver/nvidia").exists() or platform.system() == "Windows"
     if not (has_driver and has("torch")):
@@ -175,7 +175,7 @@ class TorchRunner:
             raise InputError(f"{model.name} is an ONNX file, which torch cannot run; use openvino")
         import torch
 
-        self._device = "cuda" if _has_gpu() else "cpu"
+        self._device = "cuda" if has_gpu() else "cpu"
         fastest = "bf16" if self._device == "cuda" else "fp32"
         self.precision = fastest if precision == "auto" else precision
         self.fingerprint = hash_words(
