@@ -1,6 +1,7 @@
 """Exports as tables, lists and folders: what is written, and that libraries read it."""
 
 import csv
+import errno
 import json
 import os
 from pathlib import Path
@@ -21,7 +22,7 @@ from exports_data import (
 )
 from PIL import Image
 
-from vsgraph.errors import InputError
+from vsgraph.errors import FileError, InputError
 from vsgraph.exports import export
 from vsgraph.exports import tables as tables_module
 from vsgraph.exports.names import LONGEST, folder_names, safe_name
@@ -234,6 +235,16 @@ def test_a_link_that_cannot_be_made_says_what_to_do(crawl, made, out, monkeypatc
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(os, "link", refuse)
-    with pytest.raises(InputError, match=r"as a hardlink \(Invalid cross-device link\); try"):
+    with pytest.raises(InputError, match=r"as a hardlink \(Invalid .* link\); .*--mode copy"):
         export(crawl, made, out, to="imagefolder", mode="hardlink")
     assert not out.parent.exists()
+
+
+@pytest.mark.parametrize(("mode", "function"), [("link", "symlink"), ("hardlink", "link")])
+def test_a_full_disk_is_not_blamed_on_the_mode(crawl, made, out, monkeypatch, mode, function):
+    def refuse(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", "there")
+
+    monkeypatch.setattr(os, function, refuse)
+    with pytest.raises(FileError, match="No space left on device; make room and start again"):
+        export(crawl, made, out, to="imagefolder", mode=mode)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hostile_crawl import count_files, make_hostile
 
+from made_pictures import put
 from vsgraph.crawls import read_crawl
 from vsgraph.exports import FORMATS
 
@@ -193,7 +194,7 @@ def test_pictures_and_texts_are_encoded_trained_on_and_classified(place, monkeyp
     hostile = place / "hostile"
     table, out = hostile / "crawl" / "crawl.jsonl", place / "out"
     tiny = ["--image-encoder", network, "--text-encoder", "lsa", "--runtime", "torch"]
-    watched(place, [
+    results = watched(place, [
         ["embed", table, "-o", out / "vectors", *tiny],
         ["embed", hostile / "shards" / "pictures.tar", "-o", out / "shard-vectors", *tiny],
         ["correct", table, "-o", out / "encoded", *tiny, *QUICK, "--no-report"],
@@ -204,4 +205,18 @@ def test_pictures_and_texts_are_encoded_trained_on_and_classified(place, monkeyp
         ["test", out / "model", "--data", table],
         ["classify", out / "model", hostile / "crawl" / "pictures", hostile / "crawl" / "links"],
         ["classify", out / "model", hostile / "crawl" / "links" / "pipe.jpg"],
+        ["export-model", out / "model", "-o", out / "model.onnx"],
+        ["export-model", out / "model", "-o", out / "model.pt2"],
     ])  # fmt: skip
+    assert [result["code"] for result in results[-2:]] == [0, 0], results[-2:]
+
+
+def test_a_few_of_it_go_through_the_default_encoders(place):
+    """Every tenth row, since the encoders are slow; `make faults` also runs the demo."""
+    crawl = place / "hostile" / "crawl"
+    lines = (crawl / "crawl.jsonl").read_bytes().splitlines(keepends=True)
+    few = put(place / "out" / "few.jsonl", b"".join(lines[::10]))
+    commands = [["correct", few, "--images", crawl, "-o", place / "out" / "default", *QUICK]]
+    if "VSGRAPH_FUZZ_SECONDS" in os.environ:
+        commands.append(["demo", "-o", place / "out" / "demo"])
+    watched(place, commands, least=len(commands))

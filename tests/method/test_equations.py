@@ -1,6 +1,7 @@
 """The library against the literal transcription of the paper's equations."""
 
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 import oracle
 import vsgraph
 from vsgraph.common.checks import check_labels
+from vsgraph.method import linear_fit
 from vsgraph.method.linear_fit import (
     AnchorTask,
     anchor_loss,
@@ -145,11 +147,35 @@ def test_the_loss_is_equation_7_and_its_gradient_is_right(seed, form):
 def test_a_web_label_that_is_no_anchor_neither_counts_for_nor_against():
     labels = check_labels("y", [[True, True, False]], n_rows=1, n_classes=3)
     task = anchor_task(Anchors(np.array([0]), np.array([0]), np.ones(1)), labels)
-    assert task.targets.tolist() == [[1, 0, 0]]
-    assert task.known.tolist() == [[1, 0, 1]]
+    assert task.targets.toarray().tolist() == [[1, 0, 0]]
+    assert task.unknown.toarray().tolist() == [[0, 1, 0]]
     loss, gradient = anchor_loss(np.zeros((1, 3)), np.ones((1, 1)), task, form="released")
     assert loss == pytest.approx(2 * np.log(2))
     assert gradient[0, 1] == 0
+
+
+@pytest.mark.parametrize("form", list(OPERATORS))
+def test_the_loss_by_blocks_is_that_of_all_anchors(form, monkeypatch):
+    inputs, task = anchor_problem(np.random.default_rng(0), n_rows=20, n_dims=4)
+    theta = np.random.default_rng(1).normal(size=(4, 3))
+    whole = anchor_loss(theta, inputs, task, form=form)
+    monkeypatch.setattr(linear_fit, "MOST_ROWS", 7)
+    loss, gradient = anchor_loss(theta, inputs, task, form=form)
+    assert loss == pytest.approx(whole[0])
+    np.testing.assert_allclose(gradient, whole[1], atol=1e-12)
+
+
+def test_training_with_many_classes_holds_no_array_of_anchors_times_classes():
+    n = 4000
+    rows = np.arange(n)
+    labels = check_labels("y", rows, n_rows=n, n_classes=n)
+    inputs = np.random.default_rng(0).normal(size=(n, 2)).astype(np.float32)
+    tracemalloc.start()
+    task = anchor_task(Anchors(rows, rows, np.ones(n)), labels)
+    anchor_loss(np.zeros((2, n), np.float32), inputs, task, form="released")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * n * n  # an array of float32
 
 
 @given(seed=SEEDS, tau_f=st.floats(0, 1), lam=st.floats(0, 1))
@@ -182,14 +208,15 @@ def network(random, layers, w, form):
 
 def test_adam_is_the_textbook_adam():
     """Two steps by hand, from the same start."""
-    task = AnchorTask(np.array([0]), np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1))
+    targets, unknown = vsgraph_csr([[1.0, 0.0]]), vsgraph_csr([[0.0, 0.0]])
+    task = AnchorTask(np.array([0]), targets, unknown, np.ones(1))
     x = np.array([[2.0]])
     chosen = vsgraph.Settings(epochs=2, learning_rate=0.1, weight_decay=0.01)
     bound = 1 / np.sqrt(2)
     theta = np.random.default_rng(0).uniform(-bound, bound, (1, 2))
     m = v = np.zeros((1, 2))
     for step in (1, 2):
-        g = x.T @ (1 / (1 + np.exp(-(x @ theta))) - task.targets) + 0.01 * theta
+        g = x.T @ (1 / (1 + np.exp(-(x @ theta))) - [[1, 0]]) + 0.01 * theta
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         theta = theta - 0.1 * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
     np.testing.assert_allclose(train_by_adam(x, task, settings=chosen), theta, rtol=1e-6)

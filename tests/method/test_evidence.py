@@ -46,6 +46,17 @@ def test_the_gradient_of_the_surprise_is_right(seed, n_channels):
     assert error < 1e-5
 
 
+def test_the_surprise_by_blocks_is_that_of_all_texts(monkeypatch):
+    random = np.random.default_rng(0)
+    channels = [np.log(random.dirichlet(np.ones(4), 20)) for _ in range(2)]
+    given = np.array([1.5, 0.5, 8.0, 1.0]), channels, random.uniform(-1, 1, (20, 4))
+    whole, slopes = witnesses.surprise(*given)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 64 * 4 * 7)
+    value, in_blocks = witnesses.surprise(*given)
+    assert value == pytest.approx(whole)
+    np.testing.assert_allclose(in_blocks, slopes, atol=1e-12)
+
+
 def test_the_surprise_is_the_formula_of_the_module():
     """One text, two classes, by hand; the usual weights, so that the prior adds nothing."""
     prior = np.array([0.8, 0.2])

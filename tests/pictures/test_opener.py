@@ -3,6 +3,8 @@
 import io
 import os
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,8 @@ from vsgraph.crawls import inspect_crawl
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.encoders import Encoded, Preparation, embed_images
 from vsgraph.exports import export
+from vsgraph.pictures import decode, opener
+from vsgraph.pictures.decode import read_picture
 from vsgraph.pictures.opener import PictureError, read_header, small_jpeg
 from vsgraph.report.thumbnails import write_pictures
 
@@ -169,3 +173,30 @@ def test_small_jpegs_of_odd_pictures_are_plain():
     upright = made_small(file_of(turned, "JPEG", exif=exif))
     assert upright.size == (43, 128)
     assert not upright.getexif()
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "P", "CMYK", "I;16", "F"])
+def test_pixels_by_strips_are_those_of_the_whole_picture(mode):
+    pixels = np.random.default_rng(0).integers(0, 255, (2 * opener.STRIP + 5, 7, 4), np.uint8)
+    image = Image.fromarray(pixels[..., 0]) if mode in {"I;16", "F"} else Image.fromarray(pixels)
+    image = image.convert(mode)
+    np.testing.assert_array_equal(opener.rgb_pixels(image), np.asarray(opener.as_rgb(image)))
+
+
+def test_few_large_pictures_are_decoded_at_a_time(monkeypatch):
+    monkeypatch.setattr(opener, "MANY_PIXELS", 10)
+    decoding, most = [], []
+
+    def upright(image, least):
+        decoding.append(image)
+        most.append(len(decoding))
+        time.sleep(0.01)
+        decoding.remove(image)
+        return image
+
+    monkeypatch.setattr(decode, "upright", upright)
+    buffer = io.BytesIO()
+    Image.new("RGB", (20, 20)).save(buffer, "PNG")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: read_picture(buffer.getvalue(), Preparation(8, 8)), range(16)))
+    assert max(most) == 2

@@ -242,6 +242,7 @@ def read_model(out: Path):
         load_weights,
     )
 
+    mend_leftovers(out)
     if not is_checkpoint(out / "model"):
         return NOTHING
     checkpoint = Checkpoint.load(out / "model")
@@ -370,7 +371,9 @@ def train_scenarios(world: Path) -> list[Scenario]:
                 "--set", "batch_size=6", "--epochs", "2", "-q", *more]  # fmt: skip
 
     def make(name, *more, **options):
-        between = [models_of_epochs(arguments(world / f"{name} in epochs", *more))[0], NOTHING]
+        is_new = "before" not in options  # otherwise the old model stands to the end
+        first = is_new and models_of_epochs(arguments(world / f"{name} in epochs", *more))[0]
+        between = [first, NOTHING] if is_new else []
         return Scenario(
             name, world / name, arguments(world / name, *more), read_model, whole_training,
             partly=lambda _: between, **options,

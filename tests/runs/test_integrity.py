@@ -18,6 +18,7 @@ from small_crawl import Tiny, change_crawl, write_small_crawl
 import vsgraph
 from made_pictures import put
 from vsgraph.cli import main
+from vsgraph.common import files
 from vsgraph.common.files import mend_leftovers, new_array, replaced_folder, whole_file
 from vsgraph.crawls import read_crawl
 from vsgraph.encoders.protocol import Encoded
@@ -25,6 +26,7 @@ from vsgraph.encoders.sources.architectures import Architecture
 from vsgraph.encoders.sources.checkpoints import Checkpoint
 from vsgraph.errors import FileError, InputError
 from vsgraph.runs import Choices, Run, run
+from vsgraph.runs.folder import RunFolder
 from vsgraph.training.recipe import network_to_finetune
 from vsgraph.training.validation_set import read_validation
 
@@ -274,6 +276,28 @@ def test_the_library_raises_errors_of_its_own(table, tmp_path):
     assert command("export", made.path, "--to", "csv", "-o", tmp_path / ("x" * 5000))[0] == 3
     with pytest.raises(OSError, match="file: File exists; choose another name"):
         made.correction.save(tmp_path / "file" / "correction")
+
+
+@pytest.mark.parametrize("many", [0, 1000])
+def test_stages_are_on_the_disk_before_the_record_points_to_them(
+    table, tmp_path, monkeypatch, many
+):
+    out, synced, seen = tmp_path / "run", set(), set()
+    fsync, save = os.fsync, RunFolder.save
+
+    def save_if_synced(folder):
+        for name, stage in folder.stages.items():
+            for path in folder.stage_folder(name, stage["key"]).rglob("*"):
+                assert path.stat().st_ino in synced, path
+                seen.add(name)
+        save(folder)
+
+    monkeypatch.setattr(files, "MANY_FILES", many)
+    monkeypatch.setattr(os, "fsync", lambda h: (synced.add(os.fstat(h).st_ino), fsync(h)))
+    monkeypatch.setattr(os, "sync", lambda: synced.update(p.stat().st_ino for p in out.rglob("*")))
+    monkeypatch.setattr(RunFolder, "save", save_if_synced)
+    correct(table, out, with_report=True)
+    assert {"crawl", "pictures", "texts", "graph", "scores", "decisions", "report"} <= seen
 
 
 def test_room_for_a_mapped_array_is_taken_at_once(tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ from vsgraph.demo.made_up import make_crawl, picture_features, text_vectors, wri
 from vsgraph.errors import InputError
 from vsgraph.meanings import words
 from vsgraph.meanings.wordnet import WordNet
-from vsgraph.runs import Choices, Run, preview, run
+from vsgraph.runs import Choices, Run, preview, run, stages
 
 FEW = vsgraph.Settings(n_neighbors=4, anchors_per_class=5)
 
@@ -119,6 +119,35 @@ def test_a_table_of_meanings_that_was_edited_in_the_run_counts(crawl, tmp_path, 
     assert "texts: done before" in lines
     assert "descriptions again: its inputs changed ..." in lines
     assert any("flying mouse" in meaning.description for meaning in Run.open(out).meanings)
+
+
+def test_meanings_of_another_version_are_found_again_but_not_those_of_the_user(
+    crawl, tmp_path, model_cache, monkeypatch
+):
+    out = tmp_path / "run"
+    choices = Choices(features=crawl.parent / "features.npy", text_encoder="lsa")
+    run(crawl, out, settings=FEW, choices=choices, with_report=False)
+    monkeypatch.setattr(stages, "__version__", "1.0")
+    _, lines = told_by(crawl, out, settings=FEW, choices=choices, with_report=False)
+    assert "meanings again: its inputs changed ..." in lines
+
+    table = out / "meanings.csv"
+    edited = table.read_text().replace("nocturnal mouselike mammal", "flying mouse")
+    table.write_text(edited)
+    for version in ("1.0", "1.0", "2.0", "2.0"):
+        monkeypatch.setattr(stages, "__version__", version)
+        made = run(crawl, out, settings=FEW, choices=choices, with_report=False)
+        assert any("flying mouse" in meaning.description for meaning in made.meanings), version
+        assert table.read_text() == edited
+
+
+def test_a_report_without_meanings_says_what_to_do(crawl, tmp_path):
+    choices = dataclasses.replace(own_vectors(crawl), meanings=None)
+    run(crawl, tmp_path / "run", settings=FEW, choices=choices)
+    ran = CliRunner().invoke(main, ["report", str(tmp_path / "run")])
+    assert ran.exit_code == 1
+    assert "has label embeddings of your own and no meanings" in ran.output
+    assert "--meanings TABLE" in ran.output
 
 
 @pytest.fixture

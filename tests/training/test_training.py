@@ -1,5 +1,6 @@
 """Networks that learn from a crawl: the loop, its recipes, resuming, several processes."""
 
+import errno
 import json
 import os
 import random
@@ -22,9 +23,9 @@ from training_data import SIDE, tiny_network, write_photos
 from vsgraph.crawls import read_crawl
 from vsgraph.encoders import image_encoder
 from vsgraph.encoders.sources.checkpoints import Checkpoint
-from vsgraph.errors import InputError, TrainingError, VSGraphWarning
+from vsgraph.errors import FileError, InputError, TrainingError, VSGraphWarning
 from vsgraph.result.scores import TopScores
-from vsgraph.training import Labels, Recipe, Start, train, web_labels
+from vsgraph.training import Labels, Recipe, Start, train, trainer, web_labels
 from vsgraph.training.batches import cut_batches, epoch_order, read_batches
 from vsgraph.training.crops import RandomCrop
 from vsgraph.training.losses import class_weights, image_losses, image_weights
@@ -303,6 +304,39 @@ def test_overwriting_starts_anew(photos, networks, tmp_path):
         crawl, tmp_path / "m", start=start, recipe=Recipe(**(SHORT | {"epochs": 1})), overwrite=True
     )
     assert len(again.history) == 1
+
+
+@pytest.mark.slow
+def test_an_old_model_stands_until_the_new_one_is_finished(photos, networks, tmp_path, monkeypatch):
+    crawl, out = read_crawl(photos), tmp_path / "m"
+    given = {"start": Start(networks["resnet"]), "overwrite": True}
+    train(crawl, out, start=given["start"], recipe=Recipe(**SHORT))
+    (out / "notes.txt").write_text("mine")
+    old, other = weights_of(out), Recipe(**(SHORT | {"learning_rate": 0.5}))
+    save = trainer.Trainer.save
+
+    def fail_at_the_end(self):
+        save(self)
+        if self.progress.epoch == 2:
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(trainer.Trainer, "save", fail_at_the_end)
+    with pytest.raises(FileError, match="Input/output error"):
+        train(crawl, out, recipe=other, **given)
+    for name, values in weights_of(out).items():
+        np.testing.assert_array_equal(values, old[name])
+    with pytest.raises(InputError, match=r"learning_rate was 0\.05, now 0\.1"):
+        train(crawl, out, start=given["start"], recipe=Recipe(**(SHORT | {"learning_rate": 0.1})))
+
+    monkeypatch.undo()
+    lines = []
+    assert len(train(crawl, out, recipe=other, tell=lines.append, **given).history) == 2
+    assert "2 epochs and 0 steps done before" in lines[0]
+    whole = train(crawl, tmp_path / "whole", start=given["start"], recipe=other)
+    assert_same(out, whole.path)
+    assert {path.name for path in out.iterdir()} == {
+        "notes.txt", *(path.name for path in whole.path.iterdir() if path.name != ".lock")
+    }  # fmt: skip
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Work on large arrays one block of rows at a time, on all cores."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
@@ -15,6 +15,7 @@ from vsgraph.common.progress import bar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Mapped = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # as the builtin map
 
 BLOCK_BYTES = 16 * 2**20
 
@@ -57,13 +58,9 @@ def in_threads(
     >>> list(in_threads(abs, [-1, 2]))
     [1, 2]
     """
-    steps = bar(len(items), title, progress=progress)
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads()) as pool, steps:
-        rest = iter(items)
-        waiting = [pool.submit(work, item) for item in islice(rest, 2 * n_threads())]
-        while waiting:
-            yield waiting.pop(0).result()
-            waiting += [pool.submit(work, item) for item in islice(rest, 1)]
+    with open_threads() as mapped, bar(len(items), title, progress=progress) as steps:
+        for result in mapped(work, items):
+            yield result
             steps.update()
 
 
@@ -76,10 +73,18 @@ def do_in_threads(
 
 
 @contextmanager
-def open_threads() -> Iterator[Callable[..., Iterator[Any]]]:
-    """Give a ``map`` that uses all cores, for repeated calls."""
+def open_threads() -> Iterator[Mapped]:
+    """Give a ``map`` that does the same as :func:`in_threads`, for repeated calls."""
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads()) as pool:
-        yield pool.map
+
+        def mapped(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+            rest = iter(items)
+            waiting = [pool.submit(work, item) for item in islice(rest, 2 * n_threads())]
+            while waiting:
+                yield waiting.pop(0).result()
+                waiting += [pool.submit(work, item) for item in islice(rest, 1)]
+
+        yield mapped
 
 
 def as_floats(block: NDArray[Any]) -> NDArray[Any]:

@@ -34,6 +34,7 @@ EXPORT = "vsgraph-export-1"
 REPORT = "vsgraph-report-1"
 CSR_PARTS = ("data", "indices", "indptr")
 PREFIXES = {"anchors": "anchor"}  # of files, if not the name of the field
+MANY_FILES = 32  # more of them reach the disk faster all at once
 KINDS = {FORMAT: "a correction", EXPORT: "an export", REPORT: "a report"}
 
 
@@ -90,11 +91,34 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
                 fresh = scratch / NEW
                 fresh.mkdir()
                 yield fresh
+                to_disk(fresh)
                 if folder.exists():
                     folder.rename(scratch / OLD)
                 fresh.rename(folder)
+                sync_path(folder.parent)
             finally:
                 _mend(scratch)
+
+
+def to_disk(folder: Path) -> None:
+    """Wait until a folder is on the disk, so that after a power cut its name means its content."""
+    paths = [folder, *(path for path in folder.rglob("*") if not path.is_symlink())]
+    if len(paths) > MANY_FILES and hasattr(os, "sync"):
+        os.sync()
+        return
+    for path in paths:
+        sync_path(path)
+
+
+def sync_path(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    if fcntl is None and path.is_dir():  # not on every system
+        return
+    handle = os.open(path, os.O_RDONLY if fcntl is not None else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def remove_folder(folder: Path) -> None:
@@ -260,10 +284,10 @@ def whole_file(path: Path) -> Iterator[Path]:
         try:
             with _held(unfinished):
                 yield unfinished
-                with unfinished.open("rb+") as file:
-                    os.fsync(file.fileno())
+                sync_path(unfinished)
                 unfinished.chmod(0o644)
                 unfinished.replace(path)
+                sync_path(path.parent)
         finally:
             _mend(unfinished)
 

@@ -12,6 +12,7 @@ from vsgraph.errors import InputError
 SHOWN = 3
 LONGEST_SHOWN = 300
 SPOOLED = 2**20
+LINES = 1000
 
 
 class Problems:
@@ -33,6 +34,7 @@ class Problems:
         self.counts: Counter[str] = Counter()
         self._shown: dict[str, list[str]] = {}
         self._all: IO[str] = tempfile.SpooledTemporaryFile(SPOOLED, "w+", encoding="utf-8")  # noqa: SIM115
+        self._last: list[str] = []  # cases to be written
         weakref.finalize(self, self._all.close)
 
     def add(self, kind: str, where: str, detail: str = "") -> None:
@@ -44,7 +46,16 @@ class Problems:
         shown = self._shown.setdefault(kind, [])
         if len(shown) < SHOWN:
             shown.append(case[:LONGEST_SHOWN])
-        self._all.write("\t".join(one_line(part) for part in (kind, where, detail)) + "\n")
+        parts = (kind, where, detail)
+        plain = parts if "".join(parts).isprintable() else map(one_line, parts)
+        self._last.append("\t".join(plain))
+        if len(self._last) == LINES:
+            self._write()
+
+    def _write(self) -> None:
+        """Write the last cases, many at a time."""
+        self._all.writelines(f"{line}\n" for line in self._last)
+        self._last.clear()
 
     def __len__(self) -> int:
         return self.counts.total()
@@ -73,6 +84,7 @@ class Problems:
 
     def save(self, path: Path) -> None:
         """Write every case to a file of tab-separated lines: kind, where, detail."""
+        self._write()
         self._all.seek(0)
         with path.open("w", encoding="utf-8") as file:
             file.write("kind\twhere\tdetail\n")

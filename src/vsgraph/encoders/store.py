@@ -29,6 +29,8 @@ from vsgraph.common.files import (
     new_array,
     refuse_file,
     remove_folder,
+    sync_path,
+    to_disk,
 )
 from vsgraph.common.room import check_disk
 from vsgraph.encoders.vectors import (
@@ -206,10 +208,12 @@ class VectorStore:
         with file_errors(self.folder):
             problems = self._write_arrays(final, plan)
             self._write_record(final, digest, problems)
+            to_disk(final)
         if self.folder.exists():
             shutil.rmtree(self.parts / "old", ignore_errors=True)
             self.folder.rename(self.parts / "old")
         final.rename(self.folder)
+        sync_path(self.folder.parent)
         self._finished = None
         self._sources = []
         remove_folder(self.parts)

@@ -1,5 +1,6 @@
 """Pictures to export: headers are read, then files are linked or copied."""
 
+import errno
 import os
 import shutil
 import warnings
@@ -15,6 +16,7 @@ from vsgraph.exports.names import split_name
 from vsgraph.pictures.opener import PictureError, quiet_pillow, read_header
 
 Mode = Literal["link", "hardlink", "copy"]
+NO_LINKS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL}
 
 
 class Picture(NamedTuple):
@@ -41,9 +43,11 @@ class Picture(NamedTuple):
             else:
                 shutil.copyfile(self.path, target)
         except OSError as error:
+            if mode == "copy" or error.errno not in NO_LINKS:
+                raise
             raise InputError(
                 f"{self.path} cannot be placed at {target} as a {mode} ({error.strerror}); "
-                "try another mode: copy works wherever there is room"
+                "links do not work there: pass --mode copy"
             ) from error
 
 

@@ -181,10 +181,8 @@ class Doubt:
         total = np.full(gnn.shape, self.shift)
         for weight, term in zip(self.weights, terms, strict=True):
             total += weight * term
-        right = np.exp(terms[TERMS.index("distance")])
-        return np.where(right < HARDLY, np.minimum(expit(total), right), expit(total)).astype(
-            np.float32
-        )
+        right, probs = np.exp(terms[TERMS.index("distance")]), expit(total)
+        return np.where(right < HARDLY, np.minimum(probs, right), probs).astype(np.float32)
 
     def terms(self, rows: slice, gnn: Floats, final: Floats) -> list[Floats]:
         """Return the terms of a block, each to be broadcast to (n_rows, n_classes)."""

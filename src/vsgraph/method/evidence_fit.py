@@ -6,6 +6,7 @@ images of each class are counted by web label.
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit, softmax
 from tqdm import tqdm
 
+from vsgraph.common.blocks import Mapped, open_threads, row_blocks
 from vsgraph.common.checks import Floats
 
 ROUNDS = 8
@@ -31,13 +33,18 @@ class Model:
     sharpness: float
     trust: float
     background: Doubles  # how much texts speak of each class on average
-    counts: Doubles  # images of each class (rows) that each web label found
+    counts: Doubles  # images that each web label (rows) found of each class
     web_prior: Doubles  # P(web label)
+
+    @functools.cached_property
+    def totals(self) -> Doubles:
+        """Images of each class."""
+        return np.asarray(self.counts.sum(axis=0))
 
     @property
     def confusion(self) -> Doubles:
         """P(web label | class), one row per class."""
-        return self.counts / self.counts.sum(axis=1, keepdims=True)
+        return np.asarray((self.counts / self.totals).T)
 
     def log_web(self, share: csr_array, own: Floats) -> Doubles:
         """Return the log of how much likelier the web labels of each row are under each class.
@@ -45,9 +52,9 @@ class Model:
         `own` is what each row itself added to the counts. It is taken out again: otherwise, in a
         small crawl, a wrong text would count its own image as proof that such images exist.
         """
-        found = share @ self.counts.T
-        added = own * (share.power(2) @ self.counts.T) / np.maximum(found, SMALLEST)
-        others = np.maximum(found - added, SMALLEST) / (self.counts.sum(axis=1) - own)
+        found = share @ self.counts
+        added = own * (share.power(2) @ self.counts) / np.maximum(found, SMALLEST)
+        others = np.maximum(found - added, SMALLEST) / (self.totals - own)
         usual = (share @ self.web_prior)[:, None]
         return np.log(np.where(usual > 0, others / np.where(usual > 0, usual, 1), 1))
 
@@ -86,7 +93,7 @@ def estimate(
         sharpness=20.0,
         trust=0.9,
         background=np.full(len(given), 1 / len(given)),
-        counts=0.7 * np.eye(share.shape[1])[given] + 0.3 * web_prior,
+        counts=0.7 * np.eye(share.shape[1])[:, given] + 0.3 * web_prior[:, None],
         web_prior=web_prior,
     )
     posterior = np.zeros(cosines.shape)
@@ -113,60 +120,87 @@ def _least_surprise(model: Model, channels: list[Doubles], cosines: Floats) -> M
     n_weights = len(channels)
     start = np.array([*model.weights, model.sharpness, logit(model.trust)])
     bounds = [(0, 10)] * n_weights + [(0, 200), (-7, 7)]
-    x = minimize(
-        surprise,
-        start,
-        args=(channels, cosines),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-    ).x
+    with open_threads() as mapped:
+        x = minimize(
+            surprise,
+            start,
+            args=(channels, cosines, mapped),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+        ).x
+        background = _background(x[-2], cosines, mapped)
     return dataclasses.replace(
         model,
         weights=x[:n_weights],
         sharpness=float(x[-2]),
         trust=float(expit(x[-1])),
-        background=_background(softmax(x[-2] * cosines, axis=1)),
+        background=background,
     )
 
 
-def surprise(x: Doubles, channels: list[Doubles], cosines: Floats) -> tuple[float, Doubles]:
+def surprise(
+    x: Doubles, channels: list[Doubles], cosines: Floats, mapped: Mapped = map
+) -> tuple[float, Doubles]:
     """Return how surprising the texts are given all else, a text on average, and its gradient.
 
     `x` holds the channels' weights, the sharpness and the log odds of the trust. A prior
     worth some texts draws the weights to 1 (graph, web label) and 0 (CNN) where texts are few.
     """
     weights, sharpness, trust = x[:-2], x[-2], expit(x[-1])
-    prior = softmax(weighted(weights, channels), axis=1)
-    told = softmax(sharpness * cosines, axis=1)
-    background = _background(told)
-    joint = prior * told / background
-    informed = joint.sum(axis=1)
-    total = trust * informed + 1 - trust
-    belongs = trust * informed / total  # probability that the text is this image's own
-    within = joint / informed[:, None]
-    moved = belongs[:, None] * (within - prior)
-    sharper = told * (cosines - (told * cosines).sum(axis=1, keepdims=True))
-    drift = (belongs @ within) @ (sharper.sum(axis=0) / (background * (len(told) + 1)))
+    background = _background(sharpness, cosines, mapped)
+
+    def part(rows: slice) -> tuple[Doubles, Doubles, Doubles]:
+        cosine, heard = cosines[rows], [channel[rows] for channel in channels]
+        prior = softmax(weighted(weights, heard), axis=1)
+        told = softmax(sharpness * cosine, axis=1)
+        within = prior * told / background
+        informed = within.sum(axis=1)
+        within /= informed[:, None]
+        total = trust * informed + 1 - trust
+        belongs = trust * informed / total  # probability that the text is this image's own
+        moved = within - prior
+        slopes = [_row_dot(moved, channel) @ belongs for channel in heard]
+        slopes += [_row_dot(within - told, cosine) @ belongs, (belongs - trust).sum()]
+        sharper = told * (cosine - _row_dot(told, cosine)[:, None])
+        sums = np.array([np.log(total).sum(), *slopes])
+        return sums, belongs @ within, sharper.sum(axis=0)
+
+    found = mapped(part, _blocks(cosines))
+    sums, spoken, sharper = functools.reduce(lambda a, b: [*map(np.add, a, b)], found)
     away = weights - np.array([1.0, *[0.0] * (len(channels) - 2), 1.0])
-    slopes = [
-        *(
-            PRIOR_TEXTS * pull - (moved * channel).sum()
-            for pull, channel in zip(away, channels, strict=True)
-        ),
-        -(belongs * ((within - told) * cosines).sum(axis=1)).sum() + drift,
-        -(belongs - trust).sum(),
-    ]
-    loss = 0.5 * PRIOR_TEXTS * (away**2).sum() - np.log(total).sum()
-    return float(loss) / len(total), np.array(slopes) / len(total)
+    slopes = -sums[1:]
+    slopes[:-2] += PRIOR_TEXTS * away
+    slopes[-2] += spoken @ (sharper / (background * (len(cosines) + 1)))
+    loss = 0.5 * PRIOR_TEXTS * (away**2).sum() - sums[0]
+    return float(loss) / len(cosines), slopes / len(cosines)
 
 
-def _background(told: Doubles) -> Doubles:
+def _blocks(cosines: Floats) -> list[slice]:
+    """Return blocks of rows so small that what is computed of them stays near the processor."""
+    return row_blocks(len(cosines), row_bytes=64 * cosines.shape[1])
+
+
+def _row_dot(one: Doubles, other: Floats) -> Doubles:
+    """Return the dot product of each row with its partner."""
+    return np.einsum("ij,ij->i", one, other)
+
+
+def _background(sharpness: float, cosines: Floats, mapped: Mapped) -> Doubles:
     """Return how much texts speak of each class on average, as if one more spoke of all."""
-    return (told.sum(axis=0) + 1 / told.shape[1]) / (len(told) + 1)
+
+    def part(rows: slice) -> Doubles:
+        return softmax(sharpness * cosines[rows], axis=1).sum(axis=0)
+
+    n_texts, n_classes = cosines.shape
+    return (sum(mapped(part, _blocks(cosines))) + 1 / n_classes) / (n_texts + 1)
 
 
 def _count(model: Model, posterior: Doubles, share: csr_array) -> Doubles:
     """Count the images of each class by web label, a little smoothed by how common labels are."""
-    likelihood = np.maximum(share @ model.confusion.T, SMALLEST)
-    return model.confusion * ((posterior / likelihood).T @ share) + model.web_prior
+    likelihood = np.maximum(share @ model.counts / model.totals, SMALLEST)
+    counts = np.asarray(share.T @ (posterior / likelihood))
+    counts *= model.counts  # in place: with many classes the table is large
+    counts /= model.totals
+    counts += model.web_prior[:, None]
+    return counts

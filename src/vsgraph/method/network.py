@@ -27,6 +27,7 @@ from vsgraph.result.parts import Anchors
 from vsgraph.settings import Form, Settings
 
 BLOCK_EDGES = 10
+SCORE_ARRAYS = 8  # of (n_rows, n_classes) that scoring holds of a block at a time
 MOST_ROWS = 2048
 
 RowIndex = slice | NDArray[np.integer[Any]]
@@ -122,7 +123,8 @@ class Network:
 
     def __getitem__(self, rows: RowIndex) -> Floats:
         """Return ``p_g`` of some images (Eq. 6)."""
-        logits = self.inputs.at(np.arange(len(self))[rows]) @ self.weights
+        some = np.arange(*rows.indices(len(self))) if isinstance(rows, slice) else rows
+        logits = self.inputs.at(np.asarray(some, np.intp)) @ self.weights
         logits[:, ~self.anchored] = -np.inf
         return np.exp(log_softmax(logits, axis=1)) if self.softmax else expit(logits)
 
@@ -132,8 +134,9 @@ class Network:
 
     def blocks(self) -> list[slice]:
         """Return blocks of images to compute at a time."""
-        row_bytes = 4 * (sum(self.weights.shape) + BLOCK_EDGES * self.inputs.features.shape[1])
-        return row_blocks(len(self), row_bytes=row_bytes, most=MOST_ROWS)
+        n_inputs, n_classes = self.weights.shape
+        width = n_inputs + BLOCK_EDGES * self.inputs.features.shape[1] + SCORE_ARRAYS * n_classes
+        return row_blocks(len(self), row_bytes=4 * width, most=MOST_ROWS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,7 +180,7 @@ def train(
     fit = train_by_adam if settings.solver == "adam" else train_to_optimum
     weights = fit(inputs.at(task.rows), task, settings=settings, progress=progress)
     softmax = settings.form == "printed" and task.exclusive
-    return Network(inputs, weights, np.asarray(task.targets.any(axis=0)), softmax)
+    return Network(inputs, weights, task.targets.sum(axis=0) > 0, softmax)
 
 
 def network_inputs(features: Floats, adjacency: csr_array, settings: Settings) -> NetworkInputs:

@@ -7,18 +7,17 @@ many images of each class; the biases are then shifted to the shares of the clas
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 
-from vsgraph.common.blocks import do_in_threads, in_threads, open_threads, row_blocks
+from vsgraph.common.blocks import Mapped, do_in_threads, in_threads, open_threads, row_blocks
 from vsgraph.common.checks import Floats, check_at_least, check_labels, check_matrix, check_number
 from vsgraph.common.progress import bar
 from vsgraph.errors import InputError
-from vsgraph.method.linear_fit import Doubles, fit_weights
+from vsgraph.method.linear_fit import Doubles, fit_weights, sigmoid_loss
 from vsgraph.neighbors.sketch import Rows, Singles, principal_axes, rows_to_search
 from vsgraph.result.scores import TopScores
 from vsgraph.settings import Settings
@@ -178,7 +177,7 @@ def _loss(
     inputs: Singles,
     labels: csr_array,
     single: bool,  # noqa: FBT001
-    mapped: Callable[..., Iterable[tuple[float, NDArray[np.float64]]]] = map,
+    mapped: Mapped = map,
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the cross-entropy, averaged over rows and summed over classes, and its gradient."""
 
@@ -194,16 +193,17 @@ def _loss(
             value += np.log(total).sum(dtype=np.float64)
             slope /= total
         else:
-            value = np.logaddexp(0, logits).sum(dtype=np.float64)
-            value -= logits[true].sum(dtype=np.float64)
-            slope = expit(logits)
+            surprise, slope = sigmoid_loss(logits)
+            value = surprise.sum(dtype=np.float64) - logits[true].sum(dtype=np.float64)
         slope[true] -= 1
         both = np.vstack([block.T @ slope, slope.sum(axis=0, keepdims=True)])
         return float(value), both.astype(np.float64)
 
-    blocks = row_blocks(len(inputs), most=MOST_ROWS)
-    values, slopes = zip(*mapped(part, blocks), strict=True)
-    return sum(values) / len(inputs), sum(slopes) / len(inputs)
+    total, gradient = 0.0, np.zeros(weights.shape)
+    for value, slope in mapped(part, row_blocks(len(inputs), most=MOST_ROWS)):
+        total += value
+        gradient += slope
+    return total / len(inputs), gradient / len(inputs)
 
 
 def _predict(

@@ -18,10 +18,12 @@ from PIL import Image
 from vsgraph.pictures.opener import (
     PictureError,
     check_size,
+    decoding,
     open_picture,
     picture_errors,
     quiet_pillow,
-    upright_rgb,
+    rgb_pixels,
+    upright,
 )
 
 Pixels = NDArray[np.uint8]
@@ -94,12 +96,17 @@ def read_picture(data: bytes, preparation: Fitting) -> Pixels:
     with picture_errors():
         pixels = _fast_jpeg(data, preparation) if data[:3] == b"\xff\xd8\xff" else None
         if pixels is None:
-            image = open_picture(data)
-            width, height = image.size
-            _check_side(width, height)
-            longest = max(preparation.before_crop(height, width))
-            pixels = np.asarray(upright_rgb(image, (longest, longest)))
+            return _by_pillow(open_picture(data), preparation)
     return preparation.fit(pixels)
+
+
+def _by_pillow(image: Image.Image, preparation: Fitting) -> Pixels:
+    """Decode any picture, and fit it before another large one may take its room."""
+    width, height = image.size
+    _check_side(width, height)
+    longest = max(preparation.before_crop(height, width))
+    with decoding(image):
+        return preparation.fit(rgb_pixels(upright(image, (longest, longest))))
 
 
 def why_unreadable(data: bytes) -> PictureError | None:

@@ -6,9 +6,11 @@ here, because catching them is not safe in threads: callers do it once, with :fu
 """
 
 import io
+import math
+import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
@@ -28,6 +30,9 @@ Reason = Literal[
 
 MISSING: Reason = "picture missing or empty"
 MOST_PIXELS = 89_478_485  # 256 MB of RGB
+MANY_PIXELS = 4_000_000
+LARGE_AT_ONCE = threading.BoundedSemaphore(2)
+STRIP = 256  # rows of a picture
 MOST_BYTES = 2**28  # of a picture file; what follows is not read
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF", "PPM")
 SUFFIXES = {"JPEG": ".jpg", "MPO": ".jpg", "TIFF": ".tif"}  # MPO: several pictures in one JPEG
@@ -123,8 +128,8 @@ def small_jpeg(data: bytes, *, side: int, quality: int) -> bytes:
     """Return a picture as a small JPEG, upright, on white; empty if it cannot be read."""
     buffer = io.BytesIO()
     try:
-        with picture_errors():
-            image = upright_rgb(open_picture(data), (2 * side, 2 * side))
+        with picture_errors(), decoding(open_picture(data)) as found:
+            image = as_rgb(upright(found, (2 * side, 2 * side)))
             image.thumbnail((side, side), reducing_gap=2.0)
             image.save(buffer, "JPEG", quality=quality, optimize=True)
     except PictureError:
@@ -132,16 +137,35 @@ def small_jpeg(data: bytes, *, side: int, quality: int) -> bytes:
     return buffer.getvalue()
 
 
-def upright_rgb(image: Image.Image, least: tuple[int, int]) -> Image.Image:
-    """Decode a picture: upright, 8-bit RGB; a JPEG at the smallest scale that covers a size."""
+@contextmanager
+def decoding(image: Image.Image) -> Iterator[Image.Image]:
+    """Let only a few large pictures be in memory at a time, however many threads there are."""
+    with LARGE_AT_ONCE if math.prod(image.size) > MANY_PIXELS else nullcontext():
+        yield image
+
+
+def upright(image: Image.Image, least: tuple[int, int]) -> Image.Image:
+    """Decode a picture, upright; a JPEG at the smallest scale that covers a size."""
     if image.format == "JPEG":
         image.draft(None, least)
     image.load()
-    upright = ImageOps.exif_transpose(image)
-    return _as_rgb(image if upright is None else upright)
+    ImageOps.exif_transpose(image, in_place=True)
+    return image
 
 
-def _as_rgb(image: Image.Image) -> Image.Image:
+def rgb_pixels(image: Image.Image) -> NDArray[np.uint8]:
+    """Return a decoded picture as 8-bit RGB, (height, width, 3), one strip at a time."""
+    width, height = image.size
+    if image.mode.startswith(("I", "F")):  # their levels are scaled by the highest of all
+        return np.asarray(as_rgb(image))
+    pixels = np.empty((height, width, 3), np.uint8)
+    for top in range(0, height, STRIP):
+        bottom = min(top + STRIP, height)
+        pixels[top:bottom] = np.asarray(as_rgb(image.crop((0, top, width, bottom))))
+    return pixels
+
+
+def as_rgb(image: Image.Image) -> Image.Image:
     """Return a picture as 8-bit RGB, laid on white if it is transparent."""
     if image.mode.startswith(("I", "F")):
         return Image.fromarray(_eight_bits(np.asarray(image))).convert("RGB")
@@ -149,7 +173,7 @@ def _as_rgb(image: Image.Image) -> Image.Image:
         whole = image.convert("RGBA")
         white = Image.new("RGBA", whole.size, (255, 255, 255, 255))
         return Image.alpha_composite(white, whole).convert("RGB")
-    return image.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _eight_bits(levels: NDArray[Any]) -> NDArray[np.uint8]:

@@ -231,6 +231,12 @@ class Run:
 
     def write_report(self, folder: Path, *, heading: str, progress: bool = False) -> None:
         """Write the report's pages into a folder, which appears when it is complete."""
+        if "meanings" not in self.keys:
+            raise InputError(
+                f"{self.path} has label embeddings of your own and no meanings for a report to "
+                "name; write them with vsgraph describe CRAWL -o TABLE, then run vsgraph correct "
+                f"-o {self.path} --meanings TABLE"
+            )
         write_report(
             folder, self.crawl, self.correction, self.meanings, features=self.features,
             heading=f"{heading}, corrected by vsgraph", overwrite=True, progress=progress,

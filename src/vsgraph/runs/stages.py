@@ -201,7 +201,7 @@ STAGES = (
         "meanings",
         needs=("crawl",),
         make=write_table,
-        identity=lambda job: meaning_source(job)[1],
+        identity=lambda job: [__version__, meaning_source(job)[1]],
         is_wanted=lambda job: job.choices.label_embeddings is None or bool(job.choices.meanings),
     ),
     RunStage(

@@ -20,7 +20,12 @@ from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.training.batches import label_rows
 from vsgraph.training.labels import Labels, web_labels
 from vsgraph.training.recipe import Recipe, Start
-from vsgraph.training.training_folder import claim_folder, held_folder
+from vsgraph.training.training_folder import (
+    claim_folder,
+    held_folder,
+    replace_model,
+    working_folder,
+)
 
 FORMAT = "vsgraph-training-1"
 
@@ -78,7 +83,7 @@ def train(
     save_seconds : float
         How often the state is saved within an epoch.
     overwrite : bool
-        Replace another training in the folder.
+        Replace another training in the folder; its model stays until the new one is finished.
     progress : bool
         Show loss, accuracy, images per second and the time left.
     tell : callable, optional
@@ -103,9 +108,12 @@ def train(
         if processes.is_first:
             claim_folder(job.folder, job.key(), overwrite=overwrite)
         processes.wait()
-        trainer = job.trainer(processes, save_seconds)
+        working = dataclasses.replace(job, folder=working_folder(job.folder))
+        trainer = working.trainer(processes, save_seconds)
         say(f"{job.start.network}: {trainer.plan()}")
         trainer.train(show_bar=progress, tell=say)
+        if processes.is_first:
+            replace_model(job.folder)
     job.warn_of_unreadable(trainer.unreadable)
     for row, (reason, detail) in sorted(trainer.unreadable.items()):
         crawl.problems.add(reason, image_name(crawl, row), detail)
