@@ -9,7 +9,8 @@ from vsgraph.common.regular import read_regular
 from vsgraph.crawls.columns import NONE
 from vsgraph.crawls.problems import Problems, one_line
 from vsgraph.crawls.readers.table_files import header_of, listed, raw_blocks
-from vsgraph.crawls.readers.tables import KNOWN, named_like, table_files
+from vsgraph.crawls.readers.table_roles import KNOWN, named_like
+from vsgraph.crawls.readers.tables import table_files
 from vsgraph.errors import InputError, is_meant
 
 REJECTED = "_rejected"  # the choice for no class in our tasks for Label Studio

@@ -32,8 +32,7 @@ from vsgraph.common.blocks import do_in_threads, row_blocks
 from vsgraph.common.checks import Floats
 from vsgraph.method.inputs import Inputs
 from vsgraph.method.linear_fit import Doubles, fit_weights
-from vsgraph.method.looks import Axes, Looks, left_out
-from vsgraph.neighbors.sketch import Singles
+from vsgraph.method.looks import Indices, Looks, left_out, on_axes
 from vsgraph.result.parts import NONE, UNANSWERED, Anchors
 from vsgraph.result.scores import log_odds
 
@@ -45,13 +44,12 @@ MOVED = 0.3  # what a class besides the web label counts: those it is wrong for 
 N_AGAINST = 3  # classes that "none" speaks against, beside the web label
 STEPS = 60
 LEAST = 0.01  # what the others of a class can say at most: 1 to 99 %
-N_FOLDS = 5  # of the answers, to see how sure to be of images that nobody has answered
+N_FOLDS = 3  # of the answers, to see how sure to be of images that nobody has answered
 CALM = 0.65  # factor of log odds once the others are heard: what adds up to them is related
 SURER = 0.2  # deviation of the prior of a factor for the crawl that the answers themselves show
 FACTORS = 0.2, 1.5
 FEW = 1  # answers on a class after which half of what the others say counts
 
-Indices = NDArray[np.integer[Any]]
 Judge = Callable[[slice], tuple[list[Floats], Floats]]
 
 
@@ -89,14 +87,14 @@ class Change:
     terms: Floats  # (n_classes, n_terms)
     looks: Floats  # (n_classes, n_looks)
 
-    def of_all(self, terms: list[Floats], looks: Singles) -> Floats:
+    def of_all(self, terms: list[Floats], looks: Floats) -> Floats:
         """Return the change for a block of images and all classes, (n_rows, n_classes)."""
         total = looks @ self.looks.T
         for weights, term in zip(self.terms.T, terms, strict=True):
             total = total + weights * term
         return total
 
-    def of_pairs(self, terms: Floats, looks: Singles, classes: Indices) -> Floats:
+    def of_pairs(self, terms: Floats, looks: Floats, classes: Indices) -> Floats:
         """Return the change for pairs of an image and a class, (n_pairs,)."""
         return np.einsum("ij,ij->i", looks, self.looks[classes]) + np.einsum(
             "ij,ij->i", terms, self.terms[classes]
@@ -143,7 +141,8 @@ class _Reading:
 
 def learn_lesson(inputs: Inputs, judge: Judge, blocks: Iterable[slice]) -> Lesson:
     """Learn from the answers; ``judge(rows)`` returns terms and probabilities without them."""
-    looks = Looks(Axes.of(inputs.features), Axes.of(inputs.text_embeddings))
+    kinds = on_axes(inputs.features), on_axes(inputs.text_embeddings)
+    looks = Looks(np.hstack(kinds), np.repeat([SEEN, SPOKEN], [k.shape[1] for k in kinds]))
     reading = _read(inputs, judge, list(blocks))
     change = _fit(reading, looks, len(inputs.class_names))
     thought = _think(inputs, reading, looks, change)
@@ -204,7 +203,7 @@ def _fit(reading: _Reading, looks: Looks, n_classes: int) -> Change:
     n_terms = reading.pair_terms.shape[1]
     own = np.full(n_terms, OWN, np.float32)
     own[0] = OWN_BIAS
-    scale = np.concatenate([own, np.repeat(np.array([SEEN, SPOKEN], np.float32), looks.lengths)])
+    scale = np.concatenate([own, looks.deviations]).astype(np.float32)
     inputs = np.hstack([reading.pair_terms, looks[rows][place]]) * scale
     shared = SHARED * reading.pair_terms
     of_class = csr_array(
@@ -221,7 +220,9 @@ def _fit(reading: _Reading, looks: Looks, n_classes: int) -> Change:
         each = of_class @ (slope[:, None] * inputs)
         return float(value), np.concatenate([slope @ shared, each.ravel()]) + flat
 
-    fitted = fit_weights(loss, np.zeros(n_terms + n_classes * len(scale)), max_steps=STEPS)
+    fitted = fit_weights(
+        loss, np.zeros(n_terms + n_classes * len(scale)), max_steps=STEPS, ftol=1e-6
+    )
     table = fitted[n_terms:].reshape(n_classes, -1) * scale
     terms = table[:, :n_terms] + SHARED * fitted[:n_terms]
     return Change(terms.astype(np.float32), table[:, n_terms:].astype(np.float32))

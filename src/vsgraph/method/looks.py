@@ -6,56 +6,53 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.blocks import row_blocks
+from vsgraph.common.blocks import do_in_threads, row_blocks
 from vsgraph.common.checks import Floats, unit_rows
-from vsgraph.neighbors.sketch import Rows, Singles, principal_axes, rows_to_search
+from vsgraph.neighbors.sketch import principal_axes, rows_to_search
 
-N_AXES = 256  # of pictures, and of texts
+N_AXES = 256
 RIDGE = 3.0
 
 Indices = NDArray[np.integer[Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Axes:
-    """Vectors on their principal axes, less their mean, scaled to length one; read by rows."""
-
-    rows: Rows
-    axes: Singles  # (n_dims, n_axes)
-    mean: Singles  # (n_axes,)
-
-    @classmethod
-    def of(cls, vectors: NDArray[Any]) -> "Axes":
-        """Find the axes of vectors, (n_images, n_dims)."""
-        rows = rows_to_search(vectors)
-        axes = principal_axes(rows, min(N_AXES, vectors.shape[1]))
-        total = np.zeros(vectors.shape[1])
-        for block in row_blocks(len(vectors), row_bytes=4 * vectors.shape[1]):
-            total += rows.unit(block).sum(axis=0, dtype=np.float64)
-        return cls(rows, axes, (total @ axes / max(len(rows.alive), 1)).astype(np.float32))
-
-    def __getitem__(self, rows: slice | Indices) -> Singles:
-        there = (self.rows.scale[rows] > 0)[:, None]
-        return unit_rows(np.where(there, self.rows.unit(rows) @ self.axes - self.mean, 0))
-
-
-@dataclasses.dataclass(frozen=True)
 class Looks:
-    """What images look like and how they are spoken of, (n_images, n_looks), read by rows."""
+    """Pictures and texts on few axes, read by rows."""
 
-    pictures: Axes
-    texts: Axes
+    short: NDArray[np.float16]  # (n_images, n_looks)
+    deviations: Floats  # (n_looks,), how much each may count when something is learned from them
 
-    def __getitem__(self, rows: slice | Indices) -> Singles:
-        return np.hstack([self.pictures[rows], self.texts[rows]])
-
-    @property
-    def lengths(self) -> tuple[int, int]:
-        """How many numbers stand for a picture, and for a text."""
-        return self.pictures.axes.shape[1], self.texts.axes.shape[1]
+    def __getitem__(self, rows: slice | Indices) -> Floats:
+        return self.short[rows].astype(np.float32)
 
 
-def left_out(looks: Looks | Singles, rows: Indices, values: Floats) -> Floats:
+def on_axes(vectors: NDArray[Any]) -> NDArray[np.float16]:
+    """Return vectors on their principal axes, less their mean, of length one; zero stays zero.
+
+    >>> short = on_axes(np.array([[2.0, 0], [0, 3], [0, 0]]))
+    >>> (short @ short.T).round(1).tolist()
+    [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    rows = rows_to_search(vectors)
+    axes = principal_axes(rows, min(N_AXES, vectors.shape[1]))
+    short = np.empty((len(vectors), axes.shape[1]), np.float16)
+    blocks = row_blocks(len(vectors), row_bytes=4 * vectors.shape[1], most=4096)
+
+    def rotate(block: slice) -> None:
+        short[block] = rows.unit(block) @ axes
+
+    def center(block: slice) -> None:
+        there = (rows.scale[block] > 0)[:, None]
+        short[block] = unit_rows(np.where(there, short[block] - mean, 0))
+
+    do_in_threads(rotate, blocks, title="looks", progress=False)
+    mean = (short.sum(axis=0, dtype=np.float64) / max(len(rows.alive), 1)).astype(np.float32)
+    do_in_threads(center, blocks, title="looks", progress=False)
+    return short
+
+
+def left_out(looks: Looks | Floats, rows: Indices, values: Floats) -> Floats:
     """Return the value of each row as a ridge regression on the other rows has it.
 
     >>> looks = np.array([[1.0, 0], [1, 0], [1, 0], [0, 1], [0, 1], [0, 1]])
