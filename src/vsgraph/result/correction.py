@@ -130,9 +130,10 @@ class Correction:
             quality = self.final_probs.at(self.web_labels)
         else:
             quality = web_quality(self.web_labels, self.final_probs, self.gnn_probs)
-            web, final = self.web_labels, self.final_labels
-            right = web == final if web.ndim == 1 else (web <= final).all(axis=1)
-            quality = np.where(self.rules == Rule.ANSWERED, right, quality)
+        answered = np.flatnonzero(self.rules == Rule.ANSWERED)
+        if self.unwanted is None and len(answered):
+            web, final = self.web_labels[answered], self.final_labels[answered]
+            quality[answered] = web == final if web.ndim == 1 else (web <= final).all(axis=1)
         return np.where(self.rules == Rule.NOT_JUDGED, 0.5, quality)
 
     @property
