@@ -41,7 +41,8 @@ def load_crawl(folder: Path) -> Crawl:
     """Return a crawl written by :func:`save_crawl`, its table mapped from disk."""
     try:
         rest = json.loads((folder / REST).read_text(encoding="utf-8"))
-        table = pq.read_table(folder / TABLE, memory_map=True)
+        with pq.ParquetFile(folder / TABLE, memory_map=True) as file:  # quicker than read_table
+            table = file.read()
         return Crawl(
             format=rest["format"],
             root=Path(rest["root"]),

@@ -1,5 +1,6 @@
 """A review in progress: the current result of a run, and the answers of all reviewers."""
 
+import functools
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -28,9 +29,13 @@ class PictureIndex:
         embedding = view.run.outputs.pictures()
         self.keys = None if embedding is None else embedding.keys
         self._by_name: dict[str, list[int]] | None = None
-        if self.keys is not None:
-            self._heads = np.ascontiguousarray(self.keys[:, :8]).view(np.uint64).ravel()
-            self._order = np.argsort(self._heads, kind="stable")
+
+    @functools.cached_property
+    def _sorted(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+        """The first bytes of every key, in order, and the row of each."""
+        heads = np.ascontiguousarray(self.keys[:, :8]).view(np.uint64).ravel()  # type: ignore[index]
+        order = np.argsort(heads, kind="stable")
+        return heads[order], order
 
     def of_rows(self, rows: Rows) -> list[str]:
         """Return the keys of the pictures of some rows."""
@@ -48,9 +53,8 @@ class PictureIndex:
             return []
         if not len(head):
             return []
-        start = np.searchsorted(self._heads, head[0], "left", sorter=self._order)
-        end = np.searchsorted(self._heads, head[0], "right", sorter=self._order)
-        near = self._order[start:end]
+        heads, order = self._sorted
+        near = order[np.searchsorted(heads, head[0]) : np.searchsorted(heads, head[0], "right")]
         return [row for row in near.tolist() if self.keys[row].tobytes().hex() == picture]
 
     def _named(self, name: str) -> list[int]:
