@@ -34,7 +34,7 @@ def test_what_has_no_end_counts_its_steps(clock, capsys):
     with bar(title="network", progress=True) as steps:
         clock[0] = 11.0
         steps.update()
-        steps.set_postfix(loss=1)
+        steps.set_postfix({"loss": 1}, refresh=False)
     assert capsys.readouterr().err == "network: 1 steps, 11 s\n"
 
 

@@ -44,7 +44,7 @@ class Lines:
         """Take what was counted so far as done before, and start the clock."""
         self.skipped, self.started = self.done, time.monotonic()
 
-    def set_postfix(self, **_: object) -> None:
+    def set_postfix(self, *_: object, **__: object) -> None:
         """Do nothing: only bars show more."""
 
     def close(self) -> None:

@@ -252,12 +252,16 @@ def _again(job: RunJob, name: str) -> str:
 
 
 def _known_count(job: RunJob) -> int | None:
-    """Return how many images are in the current result already, by their paths."""
+    """Return how many images are in the current result already; None if it is not the paths.
+
+    If all paths are known, files have changed, and nobody knows how many before they are read.
+    """
     if "crawl" not in job.folder.stages:
         return None
     before = load_crawl(job.folder.stage_folder("crawl", job.folder.stages["crawl"]["key"]))
     known = pc.is_in(job.crawl.table["image"], before.table["image"].combine_chunks())
-    return int(pc.sum(known).as_py() or 0)
+    count = int(pc.sum(known).as_py() or 0)
+    return count if count < len(job.crawl) else None
 
 
 def _do(job: RunJob, todo: set[str]) -> None:
