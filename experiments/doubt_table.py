@@ -15,10 +15,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+import vsgraph
 from coco_web_data import AMBIGUOUS
 from ranked import auroc, calibration_error, coverage_at
 from vsgraph.common.formatting import markdown_table
+from vsgraph.method.decisions import least_belief
 from vsgraph.runs import Run
 
 
@@ -51,7 +54,19 @@ def measure(path: Path) -> dict[str, str]:
         "calibration error of confidence": f"{calibration_error(belief, right):.3f}",
         "export: coverage, right": f"{100 * left.mean():.1f}, {100 * right_left:.1f}",
         "export: right, by estimate": f"{100 * estimate['left']:.1f}",
+    } | {
+        f"export --purity {purity}: coverage, right": _export(correction, shown, purity)
+        for purity in (0.95, 0.97)
     }
+
+
+def _export(correction: vsgraph.Correction, shown: NDArray[np.bool_], purity: float) -> str:
+    """Return the share of images in an export of some purity, and how many labels are right."""
+    left = correction.final_labels >= 0
+    left &= correction.confidence >= least_belief(correction.confidence[left], purity)
+    rows = np.flatnonzero(left)
+    right = shown[rows, correction.final_labels[rows]].mean()
+    return f"{100 * left.mean():.1f}, {100 * right:.1f}"
 
 
 def write_meanings(folder: Path, table: Path) -> None:
