@@ -33,7 +33,7 @@ def test_the_demo_corrects_a_crawl_and_leaves_a_page(demo):
     accuracy = demo.judged.accuracy
     assert accuracy["all"]["before"] < 0.65
     assert accuracy["not rejected"]["after"] > 0.85
-    assert demo.judged.rejected["share"] > 0.85
+    assert demo.judged.rejected["share"] > 0.75
     page = demo.run.page.read_text()
     assert "drumstick" in page
     assert len(list(demo.run.page.parent.glob("classes/*.html"))) == 7

@@ -188,10 +188,10 @@ def test_few_large_pictures_are_decoded_at_a_time(monkeypatch):
     decoding, most = [], []
 
     def upright(image, least):
-        decoding.append(image)
+        decoding.append(id(image))
         most.append(len(decoding))
         time.sleep(0.01)
-        decoding.remove(image)
+        decoding.remove(id(image))
         return image
 
     monkeypatch.setattr(decode, "upright", upright)

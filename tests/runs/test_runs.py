@@ -387,7 +387,8 @@ def test_the_labels_are_judged_compared_and_swept(finished, crawl, tmp_path):
         f"progressive.{ending}" for ending in ("csv", "md", "json", "svg")
     }
     assert (
-        "measure must be one of keep, relabel, reject, confidence, seconds, right," in bogus.output
+        "measure must be one of keep, relabel, reject, left, confidence, estimated, seconds, right,"
+        in bogus.output
     )
     assert "| n_neighbors |" not in bogus.output
     assert "--grid needs NAME=A,B" in wrong.output

@@ -22,6 +22,7 @@ PURPOSE = {
     "onnx": "ONNX models and ONNX Runtime",
     "int8": "int8 encoders",
     "timm": "models of timm",
+    "review": "the page of vsgraph review",
 }
 
 

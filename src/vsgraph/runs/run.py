@@ -231,6 +231,7 @@ class Run:
 
     def write_report(self, folder: Path, *, heading: str, progress: bool = False) -> None:
         """Write the report's pages into a folder, which appears when it is complete."""
+        crawl = self.crawl
         if "meanings" not in self.keys:
             raise InputError(
                 f"{self.path} has label embeddings of your own and no meanings for a report to "
@@ -238,7 +239,7 @@ class Run:
                 f"-o {self.path} --meanings TABLE"
             )
         write_report(
-            folder, self.crawl, self.correction, self.meanings, features=self.features,
+            folder, crawl, self.correction, self.meanings, features=self.features,
             heading=f"{heading}, corrected by vsgraph", overwrite=True, progress=progress,
         )  # fmt: skip
 
