@@ -15,7 +15,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize(
-    ("group", "sample"), [("correct", 8), ("export", 2), ("answers", 8), ("train", 6)]
+    ("group", "sample"), [("correct", 5), ("export", 2), ("answers", 4), ("train", 3)]
 )
 def test_after_a_fault_the_old_or_the_new_result_is_read_and_running_again_mends_it(group, sample):
     if group == "train":
