@@ -31,7 +31,7 @@ quick: check ## Checks and fast tests, in two minutes
 test: check browser ## Every check and the whole test suite, with coverage
 	$(BIN)/pytest -n 2 --dist loadfile
 
-faults: $(DEV) browser ## Faults at every write, hostile crawls, readers fuzzed (half an hour or more)
+faults: $(DEV) browser ## Faults at every write, hostile crawls, readers fuzzed (an hour or two)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/runs/fault_points.py
 	VSGRAPH_FUZZ_SECONDS=60 $(BIN)/pytest tests/hostile --no-cov
 
