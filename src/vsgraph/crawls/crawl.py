@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.common.regular import is_regular, open_regular, read_regular
-from vsgraph.crawls.picture_tables import is_arrow, read_picture_cell
+from vsgraph.crawls.arrow_files import is_arrow
+from vsgraph.crawls.picture_tables import read_picture_cell
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
 from vsgraph.pictures.opener import MOST_BYTES
