@@ -217,9 +217,7 @@ def train_in_rounds(
     help only on a graph of strong features.
     """
     task = anchor_task(anchors, labels, exclusive=exclusive)
-    network = train(
-        features, adjacency, task, settings=settings, start=start, progress=progress
-    )
+    network = train(features, adjacency, task, settings=settings, start=start, progress=progress)
     unlabeled = csr_array(labels.shape, dtype=np.float32)
     for _ in range(settings.rounds - 1):
         anchors = grow_anchors(network, anchors, confidence_threshold=settings.confidence_threshold)

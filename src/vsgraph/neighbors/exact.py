@@ -43,9 +43,7 @@ def rule_out_others(
         kernels.insert_pairs(near, cosines, similarities, neighbors)
 
 
-def cheapest_length(
-    rows: Rows, axes: Singles, needed: Singles, *, most: int | None = None
-) -> int:
+def cheapest_length(rows: Rows, axes: Singles, needed: Singles, *, most: int | None = None) -> int:
     """Return the length of sketch at which bounds and remaining cosines cost the least."""
     some = rows.alive[:: max(1, len(rows.alive) // SAMPLE)][:SAMPLE]
     turned = rows.unit(some) @ axes

@@ -168,13 +168,13 @@ def _compare_all(features: Floats, n_neighbors: int, *, progress: bool) -> Neigh
         for rows in blocks:
             scores = unit[rows] @ unit.T
             scores[np.arange(len(scores)), np.arange(rows.start, rows.stop)] = -np.inf
-            neighbors[rows] = _top_columns(scores, n_neighbors)
+            neighbors[rows] = top_columns(scores, n_neighbors)
             similarities[rows] = np.take_along_axis(scores, neighbors[rows], axis=1)
             steps.update()
     return Neighbors(neighbors, np.clip(similarities, -1, 1), 1.0)
 
 
-def _top_columns(scores: NDArray[Any], n_top: int) -> NDArray[np.intp]:
+def top_columns(scores: NDArray[Any], n_top: int) -> NDArray[np.intp]:
     """Return the columns of each row's highest scores, best first, ties by column."""
     top = np.argpartition(scores, -n_top, axis=1)[:, -n_top:]
     last = np.take_along_axis(scores, top, axis=1).min(axis=1, keepdims=True)

@@ -102,7 +102,7 @@ class RunJob:
 
     def is_kept(self, name: str) -> bool:
         """Return whether the result of a stage is complete on disk."""
-        return (self.outputs[name] / STAGE_RECORD).exists()
+        return name in self.keys and (self.outputs[name] / STAGE_RECORD).exists()
 
     def _load(self, name: str) -> Any:  # noqa: ANN401
         folder = self.outputs[name]

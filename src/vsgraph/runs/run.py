@@ -34,6 +34,8 @@ from vsgraph.settings import Settings
 if TYPE_CHECKING:
     import pandas as pd
 
+    from vsgraph.runs.label import Labeled
+
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Run:
@@ -249,6 +251,12 @@ class Run:
             since=self.since, heading=f"{heading}, corrected by vsgraph", overwrite=True,
             progress=progress,
         )  # fmt: skip
+
+    def label(self, new: Any, **options: Any) -> "Labeled":  # noqa: ANN401
+        """Label new images by what this run has learned, see :func:`vsgraph.label`."""
+        from vsgraph.runs.label import label
+
+        return label(self, new, **options)
 
     def export(self, out: str | Path, *, to: str, **options: Any) -> Exported:  # noqa: ANN401
         """Write corrected data for other programs, see :func:`vsgraph.exports.export`."""
