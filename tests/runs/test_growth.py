@@ -164,7 +164,7 @@ def test_labels_of_new_images_leave_the_run_as_it_is(grown, tmp_path):
 
     pictures = tmp_path / "crawl" / "images"
     flat = made.label(pictures)
-    texts = made.label(made.crawl.root / "crawl.jsonl")
+    texts = made.label(next((tmp_path / "crawl").glob("*.jsonl")))
     out = tmp_path / "labels.csv"
     ran = CliRunner().invoke(main, ["label", str(tmp_path / "run"), str(pictures), "-o", str(out)])
     for folder in {path.parent for path in files}:

@@ -15,13 +15,13 @@ from vsgraph.runs.label import label
 
 @main.command("label")
 @click.argument("path", metavar="RUN", type=FOLDER)
-@click.argument("images", metavar="IMAGES", type=CRAWL, nargs=-1, required=True)
+@click.argument("new", metavar="IMAGES", type=CRAWL, nargs=-1, required=True)
 @click.option("-o", "--out", type=NEW, help="CSV file to write; printed if not given.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 @crawl_options
 @QUIET
 def label_command(
-    path: Path, images: tuple[Path, ...], *, out: Path | None, overwrite: bool, quiet: bool,
+    path: Path, new: tuple[Path, ...], *, out: Path | None, overwrite: bool, quiet: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:  # fmt: skip
     """Label new images by what RUN has learned, without changing it.
@@ -36,7 +36,7 @@ def label_command(
         if not quiet:
             click.echo(line, err=True)
 
-    labeled = label(path, images, progress=not quiet, tell=tell, **reading(**options))
+    labeled = label(path, new, progress=not quiet, tell=tell, **reading(**options))
     for line in labeled.problems:
         click.echo(f"problem: {line}", err=True)
     if out is None:

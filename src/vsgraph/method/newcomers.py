@@ -4,7 +4,8 @@ A new image is connected with the images of the crawl that it looks most like, a
 among them, but they do not look at it, and new images do not look at each other: the label of an
 image does not depend on what else is asked about. What is not known of it (its web label, its text)
 says nothing. All that was learned (network, weights of the witnesses, scales of the doubt) is used
-as it is.
+as it is; but where texts are missing, the terms of the doubt have the weights that were learned
+from crawls with many missing texts, even if the texts of this crawl are complete.
 """
 
 import dataclasses
@@ -16,7 +17,7 @@ from scipy.sparse import csr_array, diags_array, vstack
 
 from vsgraph.common.blocks import row_lengths
 from vsgraph.common.checks import Floats
-from vsgraph.method.doubt import Doubt
+from vsgraph.method.doubt import WEB_LIKE_TRUST, Doubt, weights_at
 from vsgraph.method.evidence import Weigher
 from vsgraph.method.given import TrainedNetwork
 from vsgraph.method.graph import gather, propagation_matrix
@@ -124,4 +125,5 @@ def _doubt(learned: Learned, new: Inputs, around: TextsAround) -> Doubt | Pictur
         called: TopScores = naming.probe.judge(np.asarray(new.features), n_kept=n_kept)
         naming = dataclasses.replace(naming, words=new.words, called=called)
     distance = dataclasses.replace(doubt.distance, around=around)
-    return dataclasses.replace(doubt, inputs=new, distance=distance, naming=naming)
+    bare = weights_at(WEB_LIKE_TRUST, with_words=naming is not None)
+    return dataclasses.replace(doubt, inputs=new, distance=distance, naming=naming, bare=bare)

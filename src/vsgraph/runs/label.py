@@ -55,6 +55,11 @@ class Labeled:
         new crawl.
     problems : list of str
         Pictures that cannot be read, and so on.
+
+    Examples
+    --------
+    >>> Labeled(pa.table({"image": ["a.jpg"], "label": ["owl"]}), [])
+    Labeled(1 images, 1 labeled)
     """
 
     table: pa.Table
