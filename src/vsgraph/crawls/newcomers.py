@@ -64,12 +64,16 @@ def _read(paths: Sequence[Path], options: dict[str, Any]) -> Crawl:
         return read_pictures(root, names, problems=problems)
     if len(paths) > 1:
         raise InputError("give several pictures, or one folder, or one crawl")
-    path = paths[0]
+    path, is_plain = paths[0], False
+    if path.is_dir() and "format" not in options:
+        is_plain = any(is_image(found.name) for found in own_files(path, ["*"]))
     try:
         name = options.get("format") or recognize(path)
     except InputError:
-        if path.is_dir() and any(is_image(found.name) for found in own_files(path, ["*"])):
-            return read_pictures(path, problems=problems)
-        raise
+        if not is_plain:
+            raise
+        name = "folder"
+    if is_plain and name == "folder":  # pictures that lie in no class's folder
+        return read_pictures(path, problems=problems)
     more = {"unlabeled": True} if name == "table" else {}
     return read_crawl(path, **{**options, **more, "format": name})
