@@ -29,7 +29,7 @@ Doubles = NDArray[np.float64]
 class Model:
     """The estimated numbers of the module's formula."""
 
-    weights: Doubles  # of the graph, of the CNN if there is one, of the web label
+    weights: Doubles  # of the graph, of further witnesses, of the web label
     sharpness: float
     trust: float
     background: Doubles  # how much texts speak of each class on average
@@ -62,17 +62,6 @@ class Model:
         """Return the bracket of the formula; one where there is no text (NaN)."""
         told = softmax(self.sharpness * cosines, axis=1) / self.background
         return np.where(np.isnan(told), 1, self.trust * told + 1 - self.trust)
-
-    def summary(self) -> dict[str, float]:
-        """Return the numbers that a user may want to see."""
-        graph, *cnn, web = self.weights.tolist()
-        return {
-            "graph": graph,
-            "cnn": cnn[0] if cnn else 0.0,
-            "web": web,
-            "sharpness": self.sharpness,
-            "trust": self.trust,
-        }
 
 
 def estimate(
@@ -145,7 +134,7 @@ def surprise(
     """Return how surprising the texts are given all else, a text on average, and its gradient.
 
     `x` holds the channels' weights, the sharpness and the log odds of the trust. A prior
-    worth some texts draws the weights to 1 (graph, web label) and 0 (CNN) where texts are few.
+    worth some texts draws the weights to 1 (graph, web label) and 0 (others) where texts are few.
     """
     weights, sharpness, trust = x[:-2], x[-2], expit(x[-1])
     background = _background(sharpness, cosines, mapped)
