@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, logit, softmax
-from tqdm import tqdm
 
 from vsgraph.common.blocks import Mapped, open_threads, row_blocks
 from vsgraph.common.checks import Floats
+from vsgraph.common.progress import bar
 
 ROUNDS = 8
 PRIOR_TEXTS = 30  # what the usual weights count for, so that a small crawl cannot stray far
@@ -86,13 +86,15 @@ def estimate(
         web_prior=web_prior,
     )
     posterior = np.zeros(cosines.shape)
-    for _ in tqdm(range(ROUNDS), "evidence", disable=None if progress else True, leave=False):
-        channels = [*witnesses, model.log_web(share, posterior)]
-        model = _least_surprise(model, channels, cosines)
-        prior = softmax(weighted(model.weights, channels), axis=1)
-        posterior = prior * model.text_factor(cosines)
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        model = dataclasses.replace(model, counts=_count(model, posterior, share))
+    with bar(ROUNDS, "evidence", progress=progress) as steps:
+        for _ in range(ROUNDS):
+            channels = [*witnesses, model.log_web(share, posterior)]
+            model = _least_surprise(model, channels, cosines)
+            prior = softmax(weighted(model.weights, channels), axis=1)
+            posterior = prior * model.text_factor(cosines)
+            posterior /= posterior.sum(axis=1, keepdims=True)
+            model = dataclasses.replace(model, counts=_count(model, posterior, share))
+            steps.update()
     return model, posterior
 
 
