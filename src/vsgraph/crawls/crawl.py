@@ -79,6 +79,11 @@ class Crawl:
     def __repr__(self) -> str:
         return f"Crawl({self.format}: {len(self)} images, {len(self.class_names)} classes)"
 
+    def _repr_html_(self) -> str:
+        from vsgraph.crawls.showing import crawl_html
+
+        return crawl_html(self)
+
     @property
     def has_several_labels(self) -> bool:
         """Whether an image may have several web labels."""
