@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 import vsgraph
 from coco_web_data import CocoWeb, read_coco_web, web_like
-from encode import cache_folder, describe, text_vectors
+from encode import describe, text_vectors
+from keeping import cache_folder
 from pages import put
 from vsgraph import Settings
 from vsgraph.common.formatting import markdown_table, percent

@@ -286,6 +286,9 @@ def test_a_trained_network_gives_features_and_p_c_of_a_run(tmp_path, model_cache
     call("finetune", tmp_path / "run", "-o", tmp_path / "tuned", "--epochs", "1")
     tuned = json.loads((tmp_path / "tuned" / "training.json").read_text())
     assert tuned["network"] == str(tmp_path / "cnn")
+    said = call("finetune", tmp_path / "run", "-o", tmp_path / "head", "--freeze", "--epochs", "2")
+    assert "cnn, frozen: 2 epochs of " in said
+    assert not (tmp_path / "head" / "features").exists()  # the run's vectors are used
     other = write_photos(tmp_path / "other", per_class=2)
     (other / "ant" / "00.txt").write_text("an ant")
     refused = call("correct", other, "-o", tmp_path / "r", "--image-encoder", tmp_path / "cnn",
