@@ -5,7 +5,8 @@ recipes of whole networks suit it.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from vsgraph.training.processes import Processes
 from vsgraph.training.recipe import Recipe, learning_rate
 
 LENGTH = 7.0  # of scaled inputs, as a root mean square: held-out web labels of COCO-Web favor it
+SMALL = 2**25  # products per step
 ALONE = Processes(0, 1, "cpu")
 Singles = NDArray[np.float32]
 
@@ -90,7 +92,8 @@ def train_head(
         raise InputError("training needs at least two images with a label and a picture")
     task = _Task(vectors, labels, shares, recipe, rows, _Scaling.of(vectors, rows))
     learners = task.learners(start)
-    with bar(recipe.epochs * task.n_steps, "head", progress=progress) as steps:
+    shown = bar(recipe.epochs * task.n_steps, "head", progress=progress)
+    with shown as steps, _few_threads(task.n_cells):
         for epoch in range(recipe.epochs):
             line = task.epoch(epoch, learners, steps.update)
             head = task.scaling.fold(learners[0].network, several=recipe.loss == "sigmoid")
@@ -158,6 +161,17 @@ class _Linear(nn.Module):
         return inputs, self.layer(inputs)
 
 
+@contextmanager
+def _few_threads(n_cells: int) -> Iterator[None]:
+    """Use one thread for small steps: threads would wait for each other longer than they work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(before if n_cells > SMALL else 1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 @dataclasses.dataclass(frozen=True)
 class _Task:
     """What a head learns, and from which images."""
@@ -173,6 +187,12 @@ class _Task:
     def n_steps(self) -> int:
         """Steps per epoch."""
         return max(1, len(self.rows) // self.recipe.batch_size)
+
+    @property
+    def n_cells(self) -> int:
+        """Products to sum up in one step."""
+        n_images = min(self.recipe.batch_size, len(self.rows))
+        return n_images * self.vectors.shape[1] * self.labels.table.shape[1]
 
     def learners(self, start: Head | None) -> list[Learner]:
         """Return the head to train, or two that differ, for Co-teaching."""
