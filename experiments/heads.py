@@ -59,13 +59,11 @@ class Split:
 
 
 def train_on(lesson: Lesson, features: Array, recipe: Recipe) -> Head:
-    """Train a head on a lesson, one stage after another; all stages together take as long."""
+    """Train a head on a lesson; each stage goes on from the one before, for a whole recipe."""
     labels = Labels(TopScores.of(lesson.table, n_kept=lesson.table.shape[1]), several=False)
     head = None
     for shares in lesson.stages or (None,):
-        epochs = max(1, round(recipe.epochs / max(1, len(lesson.stages))))
-        stage = dataclasses.replace(recipe, epochs=epochs)
-        stage = stage if head is None else stage.for_finetuning()
+        stage = recipe if head is None else recipe.for_finetuning()
         head = train_head(features, labels, stage, start=head, shares=shares)
     return head
 
