@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bars import draw_bars
 from heads import NETWORKS, Split, run
 from lessons import OURS
-from pages import put
+from pages import publish
 from trials import TEXTS, spread
 from vsgraph import VSGraphWarning
 from vsgraph.common.formatting import markdown_table
@@ -142,21 +142,7 @@ def main(folders: tuple[Path, ...], seeds: int, write: Path | None) -> None:
         for split in splits:
             for kind in TEXTS:
                 made.setdefault((split.name, kind), []).append(run(split, seed, kind))
-    publish(made, write)
-
-
-def publish(made: Made, page: Path | None) -> None:
-    """Print the tables, or put them and the figures at their marks."""
-    parts = tables(made)
-    text = page.read_text(encoding="utf-8") if page else ""
-    for name, lines in parts.items():
-        text = put(text, name, lines)
-        if page is None:
-            click.echo("\n".join(["", f"## {name}", "", *lines]))
-    if page:
-        page.write_text(text, encoding="utf-8")
-        for name, svg in figures(made).items():
-            (page.parent / "images" / f"{name}.svg").write_text(svg, encoding="utf-8")
+    publish(tables(made), figures(made), write)
 
 
 if __name__ == "__main__":
