@@ -14,8 +14,7 @@ import vsgraph
 from coco_web_data import CocoWeb
 from doubted_labels import words_of
 from heads import Split, judge_head, train_on
-from labels_with_text import PAPER_50
-from lessons import CNN, CO_TEACHING, OURS, WEB, blind_lessons, of, text_lessons
+from lessons import CNN, CO_TEACHING, OURS, PAPER_50, WEB, blind_lessons, of, text_lessons
 from peers import of_probs, one_hot
 from ranked import coverage_at
 from several_labels import PAPER as PAPER_SEVERAL

@@ -66,7 +66,7 @@ def label_table(found: Sequence[Mapping[str, Any]]) -> list[str]:
 def head_table(found: Sequence[Mapping[str, Any]], network: str) -> list[str]:
     """Return one row per method: how right a head on a network is that learned its labels."""
     rows = []
-    for name in found[0]:
+    for name in (name for name in found[0] if network in found[0][name]):
         of = [trial[name][network] for trial in found]
         cells = [spread([f[key] for f in of]) for key in ("top_1", "ambiguous", "top_5", "c_f1")]
         ahead, reach = difference(found, OURS, name, network)
@@ -116,7 +116,11 @@ def figures(made: Made) -> dict[str, str]:
         for (crawl, own), trials in made.items():
             if own == kind:
                 found = [trial["found"] for trial in trials]
-                panels[crawl] = {name: _bar(found, name, "resnet50") for name in found[0]}
+                panels[crawl] = {
+                    name: _bar(found, name, "resnet50")
+                    for name in found[0]
+                    if "resnet50" in found[0][name]
+                }
         title = f"Top-1 of heads on ResNet50, in percent, with 95 % intervals; {kind}"
         drawn[f"heads-{kind.split()[0]}"] = draw_bars(panels, title=title, strong=OURS)
     return drawn

@@ -8,7 +8,7 @@ marked. head_tables.py runs all trials.
 
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from lessons import (
     answered_lessons,
     blind_lessons,
     learnt_from,
+    simple_lessons,
+    simple_text_lessons,
     text_lessons,
 )
 from peers import Lesson, of_probs
@@ -116,20 +118,29 @@ def learn_all(lessons: Mapping[str, Lesson], trial: Trial, split: Split) -> dict
     return found
 
 
+def judge_all(lessons: Mapping[str, Lesson], trial: Trial) -> dict[str, Any]:
+    """Judge the labels of each method alone."""
+    return {name: {"labels": judge_labels(lesson, trial)} for name, lesson in lessons.items()}
+
+
 def run(split: Split, seed: int, kind: str) -> dict[str, Any]:
     """Judge all methods on one trial; those that read no text once for all kinds of text."""
     trial, module = draw(split.learn, seed=seed, kind=kind), sys.modules[__name__]
-    blind = {**trial.about, "kind": "no text", "crawl": split.name}
-    parts = {
-        "blind": keep(module, blind, lambda: learn_all(
-            blind_lessons(trial) | answered_lessons(trial), trial, split)),
-        "text": keep(module, {**trial.about, "crawl": split.name},
-                     lambda: learn_all(text_lessons(trial), trial, split)),
-    }  # fmt: skip
-    seconds = sum(part["seconds"] for part in parts.values())
+    own = {**trial.about, "crawl": split.name}
+    parts: dict[str, Callable[[], dict[str, Any]]] = {
+        "blind": lambda: learn_all(blind_lessons(trial) | answered_lessons(trial), trial, split),
+        "simple": lambda: judge_all(simple_lessons(trial), trial),
+        "text": lambda: learn_all(text_lessons(trial), trial, split),
+        "simple text": lambda: judge_all(simple_text_lessons(trial), trial),
+    }
+    made = [
+        keep(module, {**own, "part": part} | ({} if "text" in part else {"kind": ""}), find)
+        for part, find in parts.items()
+    ]
+    seconds = sum(part["seconds"] for part in made)
     click.echo(f"{split.name}, {kind}, seed {seed}: {seconds:.0f} s", err=True)
     return {
-        "commits": [part["commit"] for part in parts.values()],
+        "commits": [part["commit"] for part in made],
         "seconds": seconds,
-        "found": parts["blind"]["found"] | parts["text"]["found"],
+        "found": {name: judged for part in made for name, judged in part["found"].items()},
     }

@@ -1,20 +1,31 @@
 """What each method would teach a classifier, on the photos of a trial."""
 
+import dataclasses
+
 import numpy as np
 from numpy.typing import NDArray
 
 import vsgraph
-from baselines import cleanlab_flags
+from baselines import cleanlab_flags, neighbor_vote, propagate_labels, spread_labels
 from doubted_labels import words_of
-from labels_with_text import PAPER_50
 from peers import Lesson, curriculum, mentor, of_probs, one_hot, self_learning, verification
+from simifeat import simifeat
 from trials import Trial, Vectors
+from vsgraph import Settings
 from vsgraph.result.parts import NONE, UNANSWERED
 from vsgraph.training import corrected_labels
 
+PAPER = Settings(
+    text_evidence=False, anchors_per_class=10, weight_decay=1e-6,
+    solver="adam", epochs=500, learning_rate=0.01,
+)  # fmt: skip
+PAPER_50 = dataclasses.replace(PAPER, anchors_per_class=50)
+PRINTED = Settings.google_500(epochs=500, unit_features=True)
+K = 10  # neighbors of the simple methods
 ASKED = 5  # answers per class, for methods that need a clean subset
 WEB, CO_TEACHING, OURS = "web labels", "Co-teaching", "**vsgraph**"
 CNN = "p_c, out of fold"
+Rows = NDArray[np.intp]
 
 
 def learnt_from(vectors: Vectors) -> tuple[Vectors, NDArray[np.intp]]:
@@ -42,6 +53,45 @@ def blind_lessons(trial: Trial) -> dict[str, Lesson]:
         CO_TEACHING: Lesson(plain, web, same, same),  # it chooses while it learns
         "CurriculumNet": curriculum(trial.unit, web, n_classes),
         "self-learning by prototypes": self_learning(trial.unit, web, n_classes),
+    }
+
+
+def simple_lessons(trial: Trial) -> dict[str, Lesson]:
+    """Return what simple methods on neighbors say of the labels."""
+    web, n_classes, probe = trial.data.web_labels, len(trial.meaning), trial.probe
+    by_neighbors = simifeat(trial.features, web, n_classes=n_classes, k=K)
+    return {
+        "cleanlab, flagged labels replaced": replaced(cleanlab_flags(web, probe), probe, web),
+        "SimiFeat-style, flagged labels replaced": dataclasses.replace(
+            replaced(by_neighbors.flagged, by_neighbors.vote, web), quality=by_neighbors.score
+        ),
+        f"vote of {K} neighbors": of_probs(neighbor_vote(trial.features, web, k=K), web),
+        "label spreading of web labels": of_probs(
+            spread_labels(trial.unit, web, k=K, neighbors_share=0.2), web
+        ),
+    }
+
+
+def replaced(flagged: NDArray[np.bool_], probs: NDArray[np.floating], web: Rows) -> Lesson:
+    """Replace flagged web labels by the likeliest."""
+    likeliest = of_probs(probs, web)
+    labels = np.where(flagged, likeliest.labels, web)
+    sure = probs[np.arange(len(web)), labels]
+    return Lesson(one_hot(labels, probs.shape[1]), labels, sure, likeliest.quality)
+
+
+def simple_text_lessons(trial: Trial) -> dict[str, Lesson]:
+    """Return what simple methods that read the texts say of the labels."""
+    web, anchors = trial.data.web_labels, trial.correct(cnn=trial.probe).anchors
+    seeds = np.full(len(web), -1)
+    seeds[anchors.rows] = anchors.classes
+    printed = trial.correct(PRINTED, trial.fitted)
+    return {
+        "text alone: nearest label meaning": of_probs(trial.text @ trial.meaning.T, web),
+        "label propagation from our anchors": of_probs(
+            propagate_labels(trial.unit, seeds, k=K), web
+        ),
+        "p_f, of the paper as printed, m = 10": of(printed, "final", trial),
     }
 
 

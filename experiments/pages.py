@@ -27,4 +27,6 @@ def publish(
     if page:
         page.write_text(text, encoding="utf-8")
         for name, svg in figures.items():
+            if f"images/{name}.svg" not in text:
+                continue
             (page.parent / "images" / f"{name}.svg").write_text(svg, encoding="utf-8")
