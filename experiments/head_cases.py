@@ -57,7 +57,7 @@ def flipped(split: Split, seed: int, share: float) -> dict[str, Any]:
     web = np.where(random.random(len(rows)) < share, moved, data.web_labels)
     given = narrowed(trial, rows, dataclasses.replace(data, web_labels=web), trial.meaning)
     lessons = blind_lessons(given)
-    lessons[OURS] = of(given.correct(cnn=given.probe, words=words_of(given)), "final", given)
+    lessons[OURS] = of(given.correct(cnn=given.probe, words=words_of(given)), "believed", given)
     found = {}
     for name, lesson in lessons.items():
         recipe = Recipe(random_state=seed, forget_rate=share if name == CO_TEACHING else None)
@@ -92,9 +92,11 @@ def unknown_classes(split: Split, seed: int) -> dict[str, Any]:
     lessons = {
         WEB: plain,
         CO_TEACHING: plain,
-        **{f"p_{k[0]}, of the paper": of(paper, k, trial) for k in ("cnn", "gnn", "final")},
+        "p_c, of the paper": of(paper, "cnn", trial),
+        "p_g, of the paper": of(paper, "gnn", trial),
+        "p_f, of the paper": of(paper, "believed", trial),
         CNN: of_probs(trial.probe, web),
-        OURS: of(ours, "final", trial),
+        OURS: of(ours, "believed", trial),
     }
     found = {}
     for name, lesson in lessons.items():
@@ -135,8 +137,8 @@ def several(split: Split, seed: int) -> dict[str, Any]:
     lessons = {
         WEB: corrected_labels(ours, "web"),
         CNN: Labels(probe, several=True),
-        "p_f, of the paper": corrected_labels(paper, "final"),
-        OURS: corrected_labels(ours, "final"),
+        "p_f, of the paper": corrected_labels(paper),
+        OURS: corrected_labels(ours),
     }
     found = {}
     for name, labels in lessons.items():

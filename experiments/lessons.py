@@ -91,7 +91,7 @@ def simple_text_lessons(trial: Trial) -> dict[str, Lesson]:
         "label propagation from our anchors": of_probs(
             propagate_labels(trial.unit, seeds, k=K), web
         ),
-        "p_f, of the paper as printed, m = 10": of(printed, "final", trial),
+        "p_f, of the paper as printed, m = 10": of(printed, "believed", trial),
     }
 
 
@@ -128,10 +128,11 @@ def text_lessons(trial: Trial) -> dict[str, Lesson]:
     return {
         "p_c, of the paper": of(paper, "cnn", trial),
         "p_g, of the paper": of(paper, "gnn", trial),
-        "p_f, of the paper": of(paper, "final", trial),
-        OURS: of(ours, "final", trial),
+        "p_f, of the paper": of(paper, "believed", trial),
+        OURS: of(ours, "believed", trial),
+        "vsgraph, without rejected photos": of(ours, "final", trial),
         "vsgraph, decided labels": of(ours, "decided", trial),
-        f"vsgraph, {ASKED} answers per class": of(taught, "final", trial),
+        f"vsgraph, {ASKED} answers per class": of(taught, "believed", trial),
     }
 
 
@@ -140,5 +141,5 @@ def of(made: vsgraph.Correction, kind: str, trial: Trial) -> Lesson:
     table = corrected_labels(made, kind).table
     dense = table.toarray() if hasattr(table, "toarray") else np.asarray(table)
     scores = {"cnn": made.cnn_probs, "gnn": made.gnn_probs}.get(kind, made.final_probs)
-    quality = made.label_quality if kind in {"final", "decided"} else dense[trial.own]
+    quality = made.label_quality if kind not in {"cnn", "gnn"} else dense[trial.own]
     return Lesson(dense.astype(np.float32), scores.argmax(axis=1), scores.max(axis=1), quality)

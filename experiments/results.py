@@ -32,8 +32,6 @@ EXPERIMENTS = (anchor_quality, several_labels, setting_sweeps, progressive_round
 README_ROWS = (
     "web labels",
     "cleanlab, flagged photos removed",
-    "cleanlab, flagged labels replaced",
-    "p_f released, m = 50",
     "**vsgraph**",
 )
 

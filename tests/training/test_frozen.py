@@ -13,9 +13,10 @@ from training_data import tiny_network, write_photos
 
 from vsgraph.cli import main
 from vsgraph.crawls import read_crawl
-from vsgraph.errors import InputError, TrainingError
+from vsgraph.encoders.sources.checkpoints import is_checkpoint
+from vsgraph.errors import FileError, InputError, TrainingError
 from vsgraph.result.scores import TopScores
-from vsgraph.training import Labels, Recipe, Start, train_frozen
+from vsgraph.training import Labels, Recipe, Start, frozen, train_frozen
 from vsgraph.training.heads import LENGTH, Head, train_head
 
 
@@ -136,6 +137,32 @@ def test_a_frozen_model_is_a_model(photos, tmp_path, model_cache):
     call("train", photos, "-o", model, "--network", network, "--freeze", "--epochs", "1",
          "--overwrite", "-q")  # fmt: skip
     assert len((model / "metrics.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("written", ["write_history", "Checkpoint", "_write"])
+def test_a_head_that_could_not_be_written_is_trained_again(photos, tmp_path, monkeypatch, written):
+    crawl, network = read_crawl(photos), tiny_network(tmp_path / "net")
+    random = np.random.default_rng(0)
+    given = {
+        "start": Start(network),
+        "recipe": Recipe(epochs=2),
+        "vectors": random.random((37, 16)),
+    }
+
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(frozen, written, fail)
+        with pytest.raises(FileError, match="No space left"):
+            train_frozen(crawl, tmp_path / "model", **given)
+    assert not is_checkpoint(tmp_path / "model")
+    trained = train_frozen(crawl, tmp_path / "model", **given)
+    assert len(trained.history) == 2
+    assert train_frozen(crawl, tmp_path / "model", **given).history == trained.history
+    other = train_frozen(crawl, tmp_path / "other", **given)
+    first, second = (load_file(t.path / "model.safetensors") for t in (trained, other))
+    np.testing.assert_array_equal(first["head.weight"], second["head.weight"])
 
 
 def test_what_cannot_be_frozen_is_refused(photos, tmp_path):

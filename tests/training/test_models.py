@@ -28,6 +28,7 @@ from vsgraph.runs import Choices, Run, run
 from vsgraph.training import Labels, Recipe, Start, corrected_labels, judge_model, train
 from vsgraph.training.co_teaching import easiest, kept_share
 from vsgraph.training.export_model import export_model
+from vsgraph.training.labels import KINDS
 from vsgraph.training.losses import class_weights, image_weights
 from vsgraph.training.model_scores import judge_scores, truth_for
 from vsgraph.training.processes import Processes
@@ -221,7 +222,8 @@ def test_labels_of_a_correction_are_what_they_are_called(corrected):
     made = Run.open(corrected).correction
     gone = made.final_labels < 0
     assert gone.any()
-    assert set(np.flatnonzero(gone)).isdisjoint(corrected_labels(made).rows)
+    assert set(np.flatnonzero(gone)).isdisjoint(corrected_labels(made, "final").rows)
+    assert len(corrected_labels(made).rows) == len(made)  # all images teach, each as believed
     assert set(np.flatnonzero(gone)).isdisjoint(corrected_labels(made, "decided").rows)
     for kind in ("web", "gnn", "cnn"):
         assert len(corrected_labels(made, kind).rows) == len(made)
@@ -229,8 +231,8 @@ def test_labels_of_a_correction_are_what_they_are_called(corrected):
     assert (decided.argmax(axis=1)[~gone] == made.final_labels[~gone]).all()
     soft = corrected_labels(made, "gnn").table
     assert np.asarray(soft).sum(axis=1) == pytest.approx(np.ones(len(made)), abs=1e-4)
-    digests = {corrected_labels(made, kind).digest() for kind in ("web", "gnn", "cnn", "final")}
-    assert len(digests) == 4
+    digests = {corrected_labels(made, k).digest() for k in KINDS}
+    assert len(digests) == len(KINDS)
     with pytest.raises(InputError, match="labels must be one of"):
         corrected_labels(made, "best")
 

@@ -126,9 +126,9 @@ def train_command(path: Path, *, network: str, **options: Any) -> None:  # noqa:
 
 @main.command("finetune")
 @click.argument("path", metavar="RUN", type=FOLDER)
-@click.option("--labels", type=click.Choice(KINDS), default="final", show_default=True,
-              help="p_f, p_g, p_c as soft labels, the web labels, or the decided "
-              "ones.")  # fmt: skip
+@click.option("--labels", type=click.Choice(KINDS), default="believed", show_default=True,
+              help="p_f of all images, p_f without rejected ones (final), p_g, p_c as soft labels, "
+              "the web labels, or the decided ones.")  # fmt: skip
 @click.option("--network",
               help="The network to fine-tune.  [default: the run's, if trained, or "
               "lite0]")  # fmt: skip
