@@ -119,13 +119,16 @@ class Doubt:
     distance: Distance
     naming: Naming | None
     shift: float = 0.0  # added to all log odds, see :mod:`vsgraph.method.calibration`
+    bare: Floats | None = None  # (n_terms,), for images without text; None if it is the same
 
     def believe(self, rows: slice, gnn: Floats, final: Floats) -> Floats:
         """Return the probability that each image of a block shows each class."""
         terms = self.terms(rows, gnn, final)
         total = np.full(gnn.shape, self.shift)
-        for weight, term in zip(self.weights, terms, strict=True):
-            total += weight * term
+        no_text = terms[TERMS.index("no text")]  # (n_rows, 1)
+        bare = self.weights if self.bare is None else self.bare
+        for weight, without, term in zip(self.weights, bare, terms, strict=True):
+            total += np.where(no_text, without, weight) * term
         right, probs = np.exp(terms[TERMS.index("distance")]), expit(total)
         return np.where(right < HARDLY, np.minimum(probs, right), probs).astype(np.float32)
 

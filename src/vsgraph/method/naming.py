@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from vsgraph.common.blocks import row_blocks
 from vsgraph.common.checks import Floats, filled_rows, unit_rows
 from vsgraph.method.inputs import Inputs, Words
-from vsgraph.method.probe import linear_probe
+from vsgraph.method.probe import Probes, learn_probe
 from vsgraph.method.text_scale import (
     Indices,
     Scale,
@@ -60,6 +60,7 @@ class Naming:
     own: Mask  # (n_images,) whether there is a text that is the image's own
     called: TopScores  # (n_images, n_classes) whether similar images are called so
     call_rate: Floats  # (n_classes,) the same of images that are called so; 0 if there are few
+    probe: Probes  # that learned who is called so
 
     def terms(self, rows: slice, text: Floats, around: Floats) -> list[Floats]:
         """Return the terms of a block that need names.
@@ -128,10 +129,10 @@ def learn_naming(
     texts, labels, names = inputs.text_embeddings, inputs.labels, words.name_embeddings
     nearness = find_scale(texts, labels, names, anchors)
     named = _named(words)
-    called = linear_probe(
-        inputs.features, named, n_classes=named.shape[1], n_folds=FOLDS, n_kept=KEPT,
-        progress=progress,
-    )  # fmt: skip
+    probe = learn_probe(
+        inputs.features, named, n_classes=named.shape[1], n_folds=FOLDS, progress=progress
+    )
+    called = probe.out_of_fold(n_kept=KEPT, progress=progress)
     mentions = _Mentions.of(inputs, words.names)
     usual = class_means(
         np.where(mentions.has_text, mentions.named, np.nan), mentions.columns, named.shape[1]
@@ -148,6 +149,7 @@ def learn_naming(
         own=mentions.are_own(trust),
         called=called,
         call_rate=_call_rate(called, named),
+        probe=probe,
     )
 
 
