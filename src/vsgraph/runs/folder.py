@@ -27,6 +27,7 @@ from vsgraph.common.files import (
     remove_folder,
     write_whole,
 )
+from vsgraph.common.regular import read_regular
 from vsgraph.common.version import __version__
 from vsgraph.errors import InputError
 
@@ -63,7 +64,7 @@ class RunFolder:
         if create and not (path / RECORD).exists() and _is_unused(path):
             return cls(path, {}, None)
         try:
-            record = json.loads((path / RECORD).read_text(encoding="utf-8"))
+            record = json.loads(read_regular(path / RECORD))
             written_as = record["format"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path} is not a run of vsgraph: it has no {RECORD}") from error
@@ -75,8 +76,13 @@ class RunFolder:
             )
         if written_as != FORMAT:
             raise InputError(f"{path / RECORD} is not in the format {FORMAT}")
-        made = record["made"] and {**record["made"], "asked": _found(record["made"]["asked"], path)}
-        return cls(path, _found(record["asked"], path), made)
+        try:
+            made, asked = _checked(record["made"], path), _found(record["asked"], path)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{path / RECORD} is damaged; correct the crawl again into a new folder"
+            ) from error
+        return cls(path, asked, made)
 
     @property
     def stages(self) -> dict[str, Any]:
@@ -103,12 +109,16 @@ class RunFolder:
         """Return the folder of a stage's result."""
         return self.path / STAGES / f"{name}-{key}"
 
-    def former_stages(self, name: str) -> list[Path]:
-        """Return the folders of a stage in the current result and in the runs beside this one."""
+    def former_stages(self, name: str, crawl: Path) -> list[Path]:
+        """Return the folders of a stage in the current result and in the runs beside this one.
+
+        What calls itself a run but lies in the folder of the crawl may be a stranger's.
+        """
         beside = []
         for record in sorted(self.path.resolve().parent.glob(f"*/{RECORD}")):
-            with contextlib.suppress(InputError, OSError):
-                beside.append(RunFolder.open(record.parent))
+            if not record.resolve().is_relative_to(crawl.resolve()):
+                with contextlib.suppress(InputError, OSError):
+                    beside.append(RunFolder.open(record.parent))
         runs = [self, *(run for run in beside if run.path != self.path.resolve())]
         return [run.stage_folder(name, run.stages[name]["key"]) for run in runs
                 if name in run.stages]  # fmt: skip
@@ -150,6 +160,16 @@ class RunFolder:
         for path in (self.path / STAGES).glob("*"):
             if STAGE_FOLDER.fullmatch(path.name) and not path.name.startswith(kept):
                 remove_folder(path)
+
+
+def _checked(made: dict[str, Any] | None, run: Path) -> dict[str, Any] | None:
+    """Return what a record says of the current result; TypeError or the like if it is damaged."""
+    if made is None:
+        return None
+    for name, stage in made["stages"].items():
+        if not STAGE_FOLDER.fullmatch(f"{name}-{stage['key']}"):
+            raise TypeError(name)
+    return {**made, "asked": _found(made["asked"], run)}
 
 
 def _is_unused(path: Path) -> bool:

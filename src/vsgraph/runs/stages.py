@@ -67,7 +67,7 @@ def keep_crawl(job: RunJob, folder: Path) -> dict[str, Any]:
 
 def encode_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
     """Encode the pictures, except those that this run or one beside it has already."""
-    known = job.folder.former_stages("pictures")
+    known = job.folder.former_stages("pictures", job.crawl.root)
     vectors = embed_images(job.crawl, job.image_encoder, folder, known=known, progress=job.progress)
     problems = vectors.record["problems"]
     for line in job.crawl.problems.lines(problems):
@@ -79,7 +79,7 @@ def encode_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
 
 def encode_texts(job: RunJob, folder: Path) -> dict[str, Any]:
     """Encode the texts, except those that this run or one beside it has already."""
-    known = job.folder.former_stages("texts")
+    known = job.folder.former_stages("texts", job.crawl.root)
     vectors = embed_texts(job.crawl, job.text_encoder, folder, known=known, progress=job.progress)
     return {"encoder": vectors.record["encoder"]}
 
