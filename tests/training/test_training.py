@@ -29,7 +29,7 @@ from vsgraph.training import Labels, Recipe, Start, train, trainer, web_labels
 from vsgraph.training.batches import cut_batches, epoch_order, read_batches
 from vsgraph.training.crops import RandomCrop
 from vsgraph.training.losses import class_weights, image_losses, image_weights
-from vsgraph.training.trainer import learning_rate
+from vsgraph.training.recipe import learning_rate
 
 SCRIPT = Path(__file__).with_name("training_data.py")
 SHORT = {"epochs": 2, "batch_size": 12, "learning_rate": 0.05, "warmup_epochs": 0.5}
