@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.common.regular import is_regular, open_regular, read_regular
-from vsgraph.crawls.picture_tables import is_arrow, read_picture_cell
+from vsgraph.crawls.arrow_files import is_arrow
+from vsgraph.crawls.picture_tables import read_picture_cell
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
 from vsgraph.pictures.opener import MOST_BYTES
@@ -77,6 +78,11 @@ class Crawl:
 
     def __repr__(self) -> str:
         return f"Crawl({self.format}: {len(self)} images, {len(self.class_names)} classes)"
+
+    def _repr_html_(self) -> str:
+        from vsgraph.crawls.showing import crawl_html
+
+        return crawl_html(self)
 
     @property
     def has_several_labels(self) -> bool:

@@ -95,7 +95,7 @@ def train_network(job: Job, graph: Graph, choice: AnchorChoice) -> TrainedNetwor
 
 
 def weigh_witnesses(job: Job, trained: TrainedNetwork) -> Weigher | None:
-    """Learn how far to believe graph, CNN, web label and text; None where Eq. 8 decides."""
+    """Learn how far to believe each witness and the text; None where Eq. 8 decides."""
     inputs, network = job.inputs, trained.network
     if not job.settings.text_evidence:
         return None
@@ -103,7 +103,7 @@ def weigh_witnesses(job: Job, trained: TrainedNetwork) -> Weigher | None:
         warnings.warn(UNCHECKED, VSGraphWarning, stacklevel=2)
         return None
     return learn_weights(
-        [network] if inputs.cnn_probs is None else [network, inputs.cnn_probs],
+        {"graph": network, **inputs.witnesses},
         inputs.text_embeddings, inputs.label_embeddings, inputs.labels,
         given=network.anchored, single=inputs.single, progress=job.progress,
     )  # fmt: skip
@@ -187,7 +187,10 @@ STAGES = (
     ),
     Stage(
         "evidence",
-        reads=("text_embeddings", "label_embeddings", "web_labels", "words", "cnn_probs"),
+        reads=(
+            *("features", "text_embeddings", "label_embeddings", "web_labels"),
+            *("words", "cnn_probs", "prompt_embeddings"),
+        ),
         needs=("network",),
         settings=("text_evidence",),
         work=weigh_witnesses,
@@ -195,12 +198,8 @@ STAGES = (
     Stage(
         "doubt",
         reads=(
-            "features",
-            "text_embeddings",
-            "label_embeddings",
-            "web_labels",
-            "words",
-            "cnn_probs",
+            *("features", "text_embeddings", "label_embeddings", "web_labels"),
+            *("words", "cnn_probs", "prompt_embeddings"),
         ),
         needs=("smoothing", "network", "evidence"),
         settings=("text_evidence",),
@@ -208,7 +207,10 @@ STAGES = (
     ),
     Stage(
         "scores",
-        reads=("features", "text_embeddings", "label_embeddings", "words", "cnn_probs", "answers"),
+        reads=(
+            *("features", "text_embeddings", "label_embeddings"),
+            *("words", "cnn_probs", "prompt_embeddings", "answers"),
+        ),
         needs=("smoothing", "network", "evidence", "doubt"),
         settings=("confidence_threshold", "gnn_weight", "kept_scores"),
         work=score_images,

@@ -10,6 +10,7 @@ from vsgraph.common.checks import Floats
 from vsgraph.crawls import Crawl
 from vsgraph.encoders import ImageEncoder, TextEncoder
 from vsgraph.encoders.embed import open_image_encoder, open_text_encoder
+from vsgraph.encoders.text import text_part
 from vsgraph.method.algorithm import STAGE
 from vsgraph.method.inputs import Inputs, check_inputs
 from vsgraph.neighbors.known import Digests, Known, row_digests
@@ -59,6 +60,14 @@ class RunJob:
         return open_text_encoder(
             self.crawl, own.text_encoder, "truncate", own.runtime, own.precision
         )
+
+    @functools.cached_property
+    def picture_text_encoder(self) -> TextEncoder | None:
+        """The text part of the image encoder, in the space of the pictures, if it has one."""
+        own = self.choices
+        if own.features is not None:
+            return None
+        return text_part(own.image_encoder, runtime=own.runtime)
 
     @functools.cached_property
     def inputs(self) -> Inputs:

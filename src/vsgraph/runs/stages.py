@@ -19,6 +19,7 @@ from vsgraph.encoders import embed_images, embed_texts, pictures_digest
 from vsgraph.errors import InputError
 from vsgraph.judge.since import CSV, changed_since
 from vsgraph.meanings.crawl_words import mentions_in
+from vsgraph.meanings.prompts import prompts_of
 from vsgraph.meanings.table import (
     read_meanings,
     read_unwanted,
@@ -46,6 +47,7 @@ PROVIDERS = {  # the stage that gives each array of Algorithm 1, if the user doe
     "sources": "crawl",
     "cnn_probs": "probe",
     "words": "words",
+    "prompt_embeddings": "prompts",
     "answers": "answers",
 }
 
@@ -106,6 +108,20 @@ def encode_meanings(job: RunJob, folder: Path) -> dict[str, Any]:
     vectors = job.text_encoder.encode([meaning.description for meaning in meanings])
     save_arrays(folder, {"vectors": vectors})
     return {}
+
+
+def encode_prompts(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Encode the meanings by the text part of the image encoder, senses not meant included."""
+    encoder, table = job.picture_text_encoder, job.outputs["meanings"] / TABLE
+    senses = [*job.outputs.meanings(job.crawl.class_names), *read_unwanted(table)]
+    captions = [prompts_of(sense) for sense in senses]
+    vectors = [encoder.encode(lines).mean(axis=0) for lines in captions] if encoder else []
+    save_arrays(folder, {"vectors": np.stack(vectors)})
+    return {"captions": sum(map(len, captions))}
+
+
+def _has_prompts(job: RunJob) -> bool:
+    return "meanings" in job.keys and job.picture_text_encoder is not None
 
 
 def read_words(job: RunJob, folder: Path) -> dict[str, Any]:
@@ -258,6 +274,13 @@ STAGES = (
         make=encode_meanings,
         identity=lambda job: job.text_encoder.fingerprint,
         is_wanted=lambda job: job.choices.label_embeddings is None,
+    ),
+    RunStage(
+        "prompts",
+        needs=("meanings",),
+        make=encode_prompts,
+        identity=lambda job: [__version__, getattr(job.picture_text_encoder, "fingerprint", None)],
+        is_wanted=_has_prompts,
     ),
     RunStage(
         "words",
