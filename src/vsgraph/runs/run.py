@@ -20,6 +20,7 @@ from vsgraph.encoders.runtimes.models import need
 from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.exports import Exported, export
 from vsgraph.exports.job import Job
+from vsgraph.judge.since import Since
 from vsgraph.meanings.senses import Meaning
 from vsgraph.method.algorithm import assemble
 from vsgraph.report import write_report
@@ -37,6 +38,7 @@ from vsgraph.settings import Settings
 if TYPE_CHECKING:
     import pandas as pd
 
+    from vsgraph.runs.label import Labeled
     from vsgraph.training.torch_data import TorchDataset
 
 
@@ -271,6 +273,11 @@ class Run:
         return counts
 
     @property
+    def since(self) -> Since | None:
+        """What changed since the result before, if that was of another list of images."""
+        return Since.load(self.outputs["since"]) if "since" in self.keys else None
+
+    @property
     def page(self) -> Path:
         """The report's first page."""
         return self.outputs["report"] / "index.html"
@@ -291,8 +298,15 @@ class Run:
             )
         write_report(
             folder, crawl, self.correction, self.meanings, features=self.features,
-            heading=f"{heading}, corrected by vsgraph", overwrite=True, progress=progress,
+            since=self.since, heading=f"{heading}, corrected by vsgraph", overwrite=True,
+            progress=progress,
         )  # fmt: skip
+
+    def label(self, new: Any, **options: Any) -> "Labeled":  # noqa: ANN401
+        """Label new images by what this run has learned, see :func:`vsgraph.label`."""
+        from vsgraph.runs.label import label
+
+        return label(self, new, **options)
 
     def export(self, out: str | Path, *, to: str, **options: Any) -> Exported:  # noqa: ANN401
         """Write corrected data for other programs, see :func:`vsgraph.exports.export`."""
