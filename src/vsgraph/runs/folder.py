@@ -47,6 +47,17 @@ def key_of(*parts: object) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+def file_key(path: Path) -> str:
+    """Return a key of a file by its size, time, start and end, since it may be very large."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(2**20)
+        file.seek(max(0, size - 2**20))
+        tail = file.read()
+    ends = hashlib.blake2b(head + tail, digest_size=16).hexdigest()
+    return key_of(size, path.stat().st_mtime_ns, ends)
+
+
 @dataclasses.dataclass
 class RunFolder:
     """The folder of a run and its record."""
