@@ -329,6 +329,7 @@ def test_an_old_model_stands_until_the_new_one_is_finished(photos, networks, tmp
         train(crawl, out, start=given["start"], recipe=Recipe(**(SHORT | {"learning_rate": 0.1})))
 
     monkeypatch.undo()
+    (out / ".next" / ".vsgraph-model.safetensors-a1b2c3d4").write_text("of a killed process")
     lines = []
     assert len(train(crawl, out, recipe=other, tell=lines.append, **given).history) == 2
     assert "2 epochs and 0 steps done before" in lines[0]

@@ -17,6 +17,7 @@ from vsgraph.result.explanation import Explanation, Link, two_steps
 from vsgraph.result.parts import Anchors, Decision, Rule, count_decisions, shares_by_class
 from vsgraph.result.saving import load_fields, save_correction
 from vsgraph.result.scores import TopScores, web_quality
+from vsgraph.result.showing import correction_html
 from vsgraph.settings import Settings
 
 if TYPE_CHECKING:
@@ -93,6 +94,9 @@ class Correction:
     def __repr__(self) -> str:
         counts = ", ".join(f"{name} {count}" for name, count in self.counts.items())
         return f"Correction({len(self)} images, {len(self.class_names)} classes: {counts})"
+
+    def _repr_html_(self) -> str:
+        return correction_html(self)
 
     @property
     def counts(self) -> dict[str, int]:
