@@ -25,6 +25,8 @@ from vsgraph.meanings.wordnet import WordNet
 from vsgraph.method import algorithm
 from vsgraph.method.algorithm import own_settings
 from vsgraph.method.probe import linear_probe
+from vsgraph.pictures.measures import MEASURES
+from vsgraph.pictures.measures import VERSION as MEASURES_VERSION
 from vsgraph.result.parts import UNANSWERED, count_decisions
 from vsgraph.runs.folder import key_of
 from vsgraph.runs.job import RunJob
@@ -32,6 +34,7 @@ from vsgraph.runs.meaning_table import knows_words, meaning_source, write_table
 from vsgraph.runs.outputs import TABLE
 from vsgraph.runs.run import Run
 from vsgraph.runs.stage_files import FILES, save_result
+from vsgraph.screening import find_copies, measure_pictures, screen
 
 FEW = 20  # images; a probe learns nothing from fewer
 PROVIDERS = {  # the stage that gives each array of Algorithm 1, if the user does not
@@ -75,6 +78,28 @@ def encode_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
     if problems:
         job.tell("such images are judged by their text alone; exports of pictures leave them out")
     return {"encoder": vectors.record["encoder"], "problems": problems}
+
+
+def measure(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Measure the pictures, except those that this run or one beside it has already."""
+    known = job.folder.former_stages("measures")
+    measures = measure_pictures(job.crawl, folder, known=known, progress=job.progress)
+    return {"problems": measures.record["problems"]}
+
+
+def screen_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Find copies, placeholders and flawed pictures."""
+    measures, labels = job.outputs.measures(), job.crawl.labels_matrix()
+    keys = None if measures is None else measures.keys
+    squares = None if measures is None else measures.vectors[:, len(MEASURES) :]
+    graph = job.result("graph").adjacency
+    groups = find_copies(keys, squares, job.outputs.features(), graph, progress=job.progress)
+    screening = screen(measures, groups, labels)
+    screening.save(folder)
+    lines = screening.lines(job.crawl)
+    for line in lines:
+        job.tell(line)
+    return {"found": lines}
 
 
 def encode_texts(job: RunJob, folder: Path) -> dict[str, Any]:
@@ -190,6 +215,14 @@ STAGES = (
         in_place=True,
     ),
     RunStage(
+        "measures",
+        needs=(),
+        make=measure,
+        identity=lambda job: [MEASURES_VERSION, pictures_digest(job.crawl)],
+        is_wanted=lambda job: job.crawl.has_pictures,
+        in_place=True,
+    ),
+    RunStage(
         "texts",
         needs=("crawl",),
         make=encode_texts,
@@ -232,10 +265,17 @@ STAGES = (
         identity=lambda job: job.answers.digest(),
         is_wanted=lambda job: bool(job.answers.given) and not job.crawl.has_several_labels,
     ),
-    *map(_method_stage, algorithm.STAGES),
+    *map(_method_stage, algorithm.STAGES[:1]),  # the graph
+    RunStage(
+        "screening",
+        needs=("crawl", "measures", "features", "graph"),
+        make=screen_pictures,
+        identity=lambda _: __version__,
+    ),
+    *map(_method_stage, algorithm.STAGES[1:]),
     RunStage(
         "report",
-        needs=("crawl", "features", "meanings", "decisions"),
+        needs=("crawl", "features", "meanings", "decisions", "screening"),
         make=make_report,
         identity=lambda job: [__version__, job.answers.digest()],
         is_wanted=lambda job: job.crawl.has_pictures and "meanings" in job.keys,
