@@ -36,7 +36,9 @@ def test_blurred_photos_are_found(radius):
 
 
 def test_a_photo_enlarged_many_times_is_blurred():
-    small = [image.resize((40, 40)).resize((400, 400), Image.Resampling.BICUBIC) for image in PHOTOS]
+    small = [
+        image.resize((40, 40)).resize((400, 400), Image.Resampling.BICUBIC) for image in PHOTOS
+    ]
     assert flaws(small) == [{"blurred"}] * len(PHOTOS)
 
 

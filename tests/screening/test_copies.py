@@ -13,7 +13,6 @@ from vsgraph.pictures.measures import MEASURES, SIDE, measure_picture
 from vsgraph.screening.alignment import agreement
 from vsgraph.screening.copies import AGREEMENT, find_copies
 
-NOBODY = csr_array((0, 0))
 N = 12
 PHOTOS = [photo(seed) for seed in range(N)]
 
@@ -126,7 +125,9 @@ def test_groups_are_what_pairs_connect(pairs, data):
         labels[labels == labels[one]] = labels[other]
     features = np.eye(12)[labels]
     order = np.array(data.draw(st.permutations(range(12))))
-    groups = find_copies(None, None, features[order], csr_array(features[order] @ features[order].T))
+    groups = find_copies(
+        None, None, features[order], csr_array(features[order] @ features[order].T)
+    )
     assert ((groups[:, None] == groups) == (labels[order][:, None] == labels[order])).all()
     assert (groups <= np.arange(12)).all()
     assert (groups[groups] == groups).all()
