@@ -33,6 +33,7 @@ from vsgraph.runs.folder import PAGE, RunFolder, recall_path
 from vsgraph.runs.outputs import STAGE_RECORD, Outputs
 from vsgraph.runs.showing import explained, run_html, show
 from vsgraph.runs.stage_files import load_choice, load_decisions, load_graph, load_scores
+from vsgraph.screening import Screening
 from vsgraph.settings import Settings
 
 if TYPE_CHECKING:
@@ -207,6 +208,11 @@ class Run:
         )
 
     @functools.cached_property
+    def screening(self) -> Screening | None:
+        """Copies, placeholders and flawed pictures; None in a run of an older version."""
+        return self.outputs.screening()
+
+    @functools.cached_property
     def meanings(self) -> list[Meaning]:
         """The meaning of each class."""
         return self.outputs.meanings(self._table.class_names)
@@ -253,7 +259,8 @@ class Run:
         """
         rows = np.arange(len(self.correction))
         unused = Exported(self.path, "arrow", len(rows))
-        return Job(self.crawl, self.correction, unused, self.path, rows).table(rows)
+        job = Job(self.crawl, self.correction, unused, self.path, rows, screening=self.screening)
+        return job.table(rows)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the table of :meth:`to_arrow` for pandas (needs the extra 'table')."""
@@ -310,7 +317,7 @@ class Run:
 
     def export(self, out: str | Path, *, to: str, **options: Any) -> Exported:  # noqa: ANN401
         """Write corrected data for other programs, see :func:`vsgraph.exports.export`."""
-        return export(self.crawl, self.correction, out, to=to, **options)
+        return export(self.crawl, self.correction, out, to=to, screening=self.screening, **options)
 
 
 def _image_keys(crawl: Crawl) -> Iterator[tuple[str, str]]:
