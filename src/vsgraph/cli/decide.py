@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 import numpy as np
 
-from vsgraph.answers import Journal
 from vsgraph.answers.decided import ClassWords
 from vsgraph.cli.asking import QUIT, ask_shown
 from vsgraph.cli.group import main
@@ -58,7 +57,7 @@ def decide_command(
     if (file is None) == (undo is None):
         raise InputError("give a file of decisions, or --undo and the name of a batch")
     if undo is not None:
-        Journal.open(run.folder.answers, reviewer).undo(undo)
+        run.folder.journal(reviewer).undo(undo)
         click.echo(f"taken back: batch {undo} of {reviewer}")
         return
     if file is None:
@@ -102,7 +101,7 @@ def audit_command(
     if truth is not None:
         click.echo(str(audit.statement_by(truth, label_separator)))
         return
-    journal = Journal.open(audit.run.folder.answers, reviewer)
+    journal = audit.run.folder.journal(reviewer)
     crawl, missing = audit.run.crawl, audit.missing()
     words = ClassWords(crawl.class_names, label_separator)
     for number, row in enumerate(missing, len(audit.rows) - len(missing) + 1):

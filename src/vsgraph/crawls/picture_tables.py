@@ -6,6 +6,7 @@ its group of rows when it is needed.
 
 import functools
 import json
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,13 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from vsgraph.common.regular import is_regular
+from vsgraph.common.regular import is_regular, open_regular
+from vsgraph.common.stores import is_stored
 from vsgraph.errors import InputError
 
 BYTES, PATH = "bytes", "path"
 PLACE = ("shard", "offset", "size")
 LARGEST_GROUP = 2**30  # bytes of a group of rows, which are read together
 ARROW = (".parquet", ".arrow")
+READING = threading.Lock()  # several threads want the same group of rows; one reads it
 
 
 def is_arrow(file: Path) -> bool:
@@ -34,8 +37,13 @@ def schema_of(file: Path) -> pa.Schema:
     if not is_regular(file):
         raise InputError(f"{file} is not a file")
     if file.suffix.lower() == ".parquet":
-        return pq.read_schema(file)
+        return pq.read_schema(_source(file))
     return _mapped(file, file.stat().st_mtime_ns).schema
+
+
+def _source(file: Path) -> Any:  # noqa: ANN401
+    """Return what Arrow reads a file from: its path, or an object that is read by range."""
+    return open_regular(file) if is_stored(file) else file
 
 
 def _holds_bytes(kind: pa.DataType) -> bool:
@@ -70,12 +78,14 @@ def column_batches(file: Path, names: Sequence[str], size: int) -> Iterator[pa.R
             part = part.combine_chunks()
             yield from part.to_batches()
         return
-    yield from pq.ParquetFile(file).iter_batches(size, columns=list(names))
+    yield from pq.ParquetFile(_source(file)).iter_batches(size, columns=list(names))
 
 
 @functools.lru_cache(maxsize=64)
 def _mapped(file: Path, changed: int) -> pa.Table:  # noqa: ARG001
     """Return an Arrow file, mapped from disk; `changed` tells files of one name apart."""
+    if is_stored(file):
+        raise InputError(f"{file}: Arrow files are read from disk; copy it, or write Parquet")
     source = pa.memory_map(str(file))
     try:
         return pa.ipc.open_stream(source).read_all()
@@ -143,7 +153,7 @@ def _mean_size(file: Path, column: str, changed: int) -> int:  # noqa: ARG001
     """Return the mean number of bytes of a picture in a file, at least 1."""
     if file.suffix.lower() == ".arrow":
         return max(1, file.stat().st_size // max(1, len(_mapped(file, file.stat().st_mtime_ns))))
-    record = pq.ParquetFile(file).metadata
+    record = pq.ParquetFile(_source(file)).metadata
     return max(1, sum(_group_bytes(record, column)) // max(1, record.num_rows))
 
 
@@ -174,7 +184,7 @@ def _paths(file: Path, column: str, changed: int) -> pa.ChunkedArray:
     if file.suffix.lower() == ".arrow":
         cells = _first(_mapped(file, changed), column)
         return pc.struct_field(cells, PATH).cast(pa.string())
-    table = pq.ParquetFile(file).read([f"{column}.{PATH}"])
+    table = pq.ParquetFile(_source(file)).read([f"{column}.{PATH}"])
     return pc.struct_field(_first(table, column), PATH).cast(pa.string())
 
 
@@ -183,7 +193,8 @@ def read_picture_cell(file: Path, row: int, most: int) -> bytes:
     changed = file.stat().st_mtime_ns
     starts = _starts(file, changed)
     number = int(np.searchsorted(starts, row, side="right")) - 1
-    cells = _cells(file, changed, number)
+    with READING:
+        cells = _cells(file, changed, number)
     value = cells[row - int(starts[number])].as_py()
     return b"" if value is None else value[:most]
 
@@ -193,7 +204,7 @@ def _starts(file: Path, changed: int) -> Any:  # noqa: ANN401, ARG001
     """Return the first row of each group of rows of a file."""
     if file.suffix.lower() == ".arrow":
         return np.zeros(1, np.int64)
-    record = pq.ParquetFile(file).metadata
+    record = pq.ParquetFile(_source(file)).metadata
     counts = [record.row_group(i).num_rows for i in range(record.num_row_groups)]
     return np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
 
@@ -207,7 +218,7 @@ def _cells(file: Path, changed: int, number: int) -> pa.ChunkedArray:
     if file.suffix.lower() == ".arrow":
         cells = _first(_mapped(file, changed), column)
     else:
-        reader = pq.ParquetFile(file)
+        reader = pq.ParquetFile(_source(file))
         size = _group_bytes(reader.metadata, column)[number]
         if size > LARGEST_GROUP:
             raise InputError(

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from vsgraph.answers import Answer, Journal
+from vsgraph.answers import Answer
 from vsgraph.answers.decided import Said, read_decided
 from vsgraph.answers.journal import Entry, journal_path, read_journal
 from vsgraph.answers.merged import merge_entries
@@ -69,7 +69,7 @@ def _write(run: Run, reviewer: str, answers: dict[int, Answer], n_same: int) -> 
     }
     batch = None
     if new:
-        journal = Journal.open(run.folder.answers, reviewer)
+        journal = run.folder.journal(reviewer)
         batch = journal.add(list(new.values()))
     decisions = Run.open(run.path).correction.decisions[list(new)]
     return Written(len(new), len(answers) - len(new), n_same, count_decisions(decisions), batch)
@@ -134,5 +134,5 @@ def _copy(run: Run, path: Path) -> Written:
         known |= set(read_journal(other, []))
     new = [entry for entry in entries if entry not in known]
     for who in dict.fromkeys(entry.who for entry in new):
-        Journal.open(run.folder.answers, who).copy([entry for entry in new if entry.who == who])
+        run.folder.journal(who).copy([entry for entry in new if entry.who == who])
     return Written(len(new), len(entries) - len(new), 0, {}, problems=tuple(problems))

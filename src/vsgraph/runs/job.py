@@ -13,7 +13,7 @@ from vsgraph.method.algorithm import STAGE
 from vsgraph.method.inputs import Inputs, check_inputs
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
-from vsgraph.runs.outputs import STAGE_RECORD, Outputs
+from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.stage_files import FILES, load_network
 from vsgraph.settings import Settings
 
@@ -77,7 +77,7 @@ class RunJob:
 
     def is_kept(self, name: str) -> bool:
         """Return whether the result of a stage is complete on disk."""
-        return (self.outputs[name] / STAGE_RECORD).exists()
+        return self.folder.stage_record(name, self.keys[name]) is not None
 
     def _load(self, name: str) -> Any:  # noqa: ANN401
         folder = self.outputs[name]

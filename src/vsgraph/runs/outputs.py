@@ -23,7 +23,6 @@ from vsgraph.runs.folder import RunFolder
 from vsgraph.runs.stage_files import load_values
 
 TABLE = "meanings.csv"
-STAGE_RECORD = "stage.json"  # the last file that a stage writes: its key, time and facts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Outputs:
             raise InputError(
                 f"{self.folder.path} has no stage {stage!r} yet; run vsgraph correct to the end"
             )
-        return self.folder.stage_folder(stage, self.keys[stage])
+        return self.folder.fetched(stage, self.keys[stage])
 
     def crawl(self, root: Path | None = None) -> Crawl:
         """Return the crawl as it was read; `root` is its folder now."""

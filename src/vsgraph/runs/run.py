@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.answers import Answers, read_answers
+from vsgraph.common.stores import place
 from vsgraph.crawls import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.crawls.truth_table import tell_others, with_truth
@@ -25,8 +26,9 @@ from vsgraph.result.answered import with_answers
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Anchors, count_decisions
 from vsgraph.runs.choices import Choices
-from vsgraph.runs.folder import PAGE, RunFolder, recall_path
-from vsgraph.runs.outputs import STAGE_RECORD, Outputs
+from vsgraph.runs.folder import RunFolder, recall_path
+from vsgraph.runs.names import PAGE
+from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.stage_files import load_choice, load_decisions, load_graph, load_scores
 from vsgraph.settings import Settings
 
@@ -68,7 +70,7 @@ class Run:
     @classmethod
     def open(cls, path: str | Path) -> "Run":
         """Open a run that has corrected labels."""
-        folder = RunFolder.open(Path(path))
+        folder = RunFolder.open(place(path))
         if folder.made is None:
             raise InputError(
                 f"{path} has no corrected labels yet, its stage decisions is missing; run vsgraph "
@@ -76,7 +78,7 @@ class Run:
             )
         asked, stages = folder.made["asked"], folder.made["stages"]
         for name, stage in stages.items():
-            if not (folder.stage_folder(name, stage["key"]) / STAGE_RECORD).exists():
+            if folder.stage_record(name, stage["key"]) is None:
                 raise InputError(f"{path} lacks its stage {name}; run vsgraph correct again")
         return cls(
             folder,
@@ -89,7 +91,7 @@ class Run:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name} {count}" for name, count in self.counts.items())
-        return f"Run({str(self.path)!r}: {counts})"
+        return f"Run({str(self.folder.home)!r}: {counts})"
 
     @property
     def path(self) -> Path:
