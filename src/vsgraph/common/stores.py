@@ -51,7 +51,8 @@ class StorePath(type(Path())):  # type: ignore[misc]  # the concrete class of th
         return f"StorePath({str(self)!r})"
 
     def __fspath__(self) -> str:
-        raise InputError(f"{self} lies in an object store; this needs a path on this machine")
+        refuse_stored(self)
+        return str(self)  # relative to another
 
     @property
     def key(self) -> str:
@@ -119,7 +120,7 @@ class StorePath(type(Path())):  # type: ignore[misc]  # the concrete class of th
     def open(self, mode: str = "rb", *_: object, **__: object) -> Any:  # noqa: ANN401
         """Open an object to read its bytes by range."""
         if mode != "rb":
-            raise InputError(f"{self} lies in an object store, and is only read")
+            refuse_stored(self)
         return io.BufferedReader(_Ranged(self))
 
     def read_range(self, start: int, size: int) -> bytes:
@@ -166,6 +167,13 @@ def place(path: str | Path) -> Path:
         raise InputError(f"{shown} names no bucket, as in {found[0]}bucket/crawl")
     _LISTED.clear()
     return StorePath(f"{found[1].lower()}://{rest}").resolve()
+
+
+def refuse_stored(path: Path) -> None:
+    """Refuse an address, also one that lost its class by Path(), where files are needed."""
+    if path.parts and path.parts[0] in HEADS:
+        address = StorePath(*path.parts)
+        raise InputError(f"{address} lies in an object store; this needs a path on this machine")
 
 
 def is_stored(path: Path) -> bool:
