@@ -98,6 +98,7 @@ def test_stages_are_fetched_when_they_are_needed_and_once(stored):
 
 def test_a_finished_run_has_nothing_to_do_on_any_machine(stored, monkeypatch, tmp_path):
     before = stored.objects("stored")
+    stored.requests.clear()
     told = []
     run(None, RUN, with_report=False, tell=told.append)
     assert [line for line in told if line.endswith("...")] == []
@@ -105,6 +106,7 @@ def test_a_finished_run_has_nothing_to_do_on_any_machine(stored, monkeypatch, tm
     shutil.rmtree(found.path)  # the cache may be deleted at any time
     run(None, RUN, with_report=False, tell=told.append)
     assert [line for line in told if line.endswith("...")] == []
+    assert not [r for r in stored.requests if r.path.endswith("vectors.npy")]
     now = stored.objects("stored")
     assert now.keys() == before.keys()
     assert {key for key in now if now[key] != before[key]} <= {"runs/a/run.json"}

@@ -46,7 +46,6 @@ from vsgraph.runs.table import keep_table
 from vsgraph.runs.taught import say_taught
 from vsgraph.settings import Settings
 
-LAST = "decisions"  # the stage that completes the labels
 FIRST = ("crawl", "meanings")  # quick, and may need a person
 
 
@@ -121,7 +120,7 @@ def run(
             check_room(estimate, folder.path)
         folder.save()
         folder.show_report()
-        folder.sweep({job.outputs[name] for name in job.keys})
+        folder.sweep({folder.stage_folder(name, key) for name, key in job.keys.items()})
         former = folder.made
         _do(job, todo)
         taught = say_taught(job, former)
@@ -269,8 +268,9 @@ def _known_count(job: RunJob) -> int | None:
 def _do(job: RunJob, todo: set[str]) -> None:
     """Do the stages that are not done, and make them the current result."""
     table = {stage.name: stage for stage in STAGES}
+    last = [name for name in _kept_stages(job) if name != "report"][-1]
     for name in sorted(_kept_stages(job), key=lambda name: name not in FIRST):
-        stage, target = table[name], job.outputs[name]
+        stage, target = table[name], job.folder.stage_folder(name, job.keys[name])
         if name in todo:
             job.tell(f"{name}{_again(job, name)} ...")
             started = time.monotonic()
@@ -281,7 +281,7 @@ def _do(job: RunJob, todo: set[str]) -> None:
         job.folder.publish_stage(name, job.keys[name])
         if name == "meanings":
             show_table(job)
-        if name == LAST:
+        if name == last:
             _finish(job, before_report=True)
     _finish(job, before_report=False)
 
