@@ -6,6 +6,7 @@
     ├── InputError         (also a ValueError)   an argument or a file breaks a rule
     ├── FileError          (also an OSError)     the system refuses to read or write a file
     ├── TrainingError                            a training cannot continue
+    ├── ClusterError                             machines cannot be reached, or cannot do their work
     └── MissingExtraError  (also an ImportError) an optional dependency is not installed
 
     VSGraphWarning         (a UserWarning)       something to keep in mind about the result
@@ -80,6 +81,14 @@ class TrainingError(VSGraphError):
     """A training cannot continue; the message says where it stopped and what is saved.
 
     >>> issubclass(TrainingError, VSGraphError)
+    True
+    """
+
+
+class ClusterError(VSGraphError):
+    """Machines cannot be reached, or cannot do their work; the message says which and why.
+
+    >>> issubclass(ClusterError, VSGraphError)
     True
     """
 
