@@ -5,6 +5,8 @@ import logging
 import os
 import platform
 import socket
+import subprocess
+import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +22,8 @@ from vsgraph.common.version import __version__
 from vsgraph.errors import ClusterError, FileError, MissingExtraError, VSGraphError
 
 TRIES = 3
-PATIENCE = 10.0  # seconds that an address has to answer
+PATIENCE = 30  # seconds that a cluster has to answer
+GREETING = "import ray, sys; ray.init(address=sys.argv[1], logging_level='CRITICAL')"
 AHEAD = 3  # tasks per processor that are sent ahead
 
 
@@ -35,18 +38,10 @@ def open_workers(address: str) -> Iterator["RayWorkers"]:
     if ray.is_initialized():
         yield RayWorkers(ray)
         return
-    if address != "auto":
-        _check_answer(address)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
-    except (OSError, RuntimeError, ValueError, AssertionError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise ClusterError(
-            f"no Ray cluster at {address!r} can be used from here ({reason}); start one with "
-            "ray start --head, and run vsgraph on one of its machines"
-        ) from error
+    _check_answer(address)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
     try:
         yield RayWorkers(ray)
     finally:
@@ -54,15 +49,21 @@ def open_workers(address: str) -> Iterator["RayWorkers"]:
 
 
 def _check_answer(address: str) -> None:
-    """Raise an error if nobody listens at an address."""
+    """Raise an error if no cluster answers; Ray itself may wait for ever, so a process is asked."""
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit() or "/" in host:
+    if address != "auto" and (not host or not port.isdigit() or "/" in host):
         raise ClusterError(f"the cluster's address must be HOST:PORT or auto, got {address!r}")
     try:
-        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
-    except OSError as error:
+        if address != "auto":
+            socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+        command = [sys.executable, "-c", GREETING, address]
+        subprocess.run(command, timeout=PATIENCE, check=True, capture_output=True, text=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", None) or f"{error}").strip().split("\n")[-1]
+        why = f"{PATIENCE} s" if isinstance(error, subprocess.TimeoutExpired) else said
         raise ClusterError(
-            f"no cluster answers at {address} ({error}); is Ray started there (ray start --head)?"
+            f"no cluster answers at {address!r} ({why}); start one by ray start --head, and "
+            "vsgraph on one of its machines"
         ) from error
 
 
