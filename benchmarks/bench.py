@@ -180,8 +180,15 @@ def measure_whole(book: Book) -> None:
         where = crawl(500_000, 2048, 500)
         book.measure("whole 500k", "pipeline.py", where, "anchors_per_class=10")
     if book.wants("whole 2400k"):
-        where = crawl(2_400_000, 256, 1000, with_cnn=False)
+        where = crawl(2_400_000, 2048, 1000, with_cnn=False)
         book.measure("whole 2400k", "pipeline.py", where, "anchors_per_class=10")
+
+
+def measure_growth(book: Book) -> None:
+    """Measure a correction after the crawl has grown by one percent."""
+    if book.wants("growth 500k"):
+        where = crawl(500_000, 2048, 500)
+        book.measure("growth 500k", "growth.py", where, SCRATCH / "growth")
 
 
 def large_photos() -> Path:
@@ -244,6 +251,7 @@ def main(only: str, *, page_only: bool) -> None:
         measure_searches(book)
         measure_curves(book)
         measure_whole(book)
+        measure_growth(book)
         measure_networks(book)
         measure_encoders(book)
         measure_training(book)

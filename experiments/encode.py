@@ -14,16 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from keeping import cache_folder
+from resnet50 import resnet50_folder
 from vsgraph.encoders import image_encoder, read_picture, text_encoder
 from vsgraph.meanings.wordnet import WordNet
 
 BATCH = 32
 Array = NDArray[np.float32]
-
-
-def cache_folder() -> Path:
-    """Return where vectors are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "vsgraph-experiments"
 
 
 def cached(kind: str, items: Sequence[str], make: Callable[[], Array]) -> Array:
@@ -40,14 +37,21 @@ def cached(kind: str, items: Sequence[str], make: Callable[[], Array]) -> Array:
     return vectors
 
 
-def photo_features(paths: Sequence[Path]) -> Array:
-    """Return 1280-d features of photos, before the classifier of EfficientNet-Lite0."""
+def photo_features(paths: Sequence[Path], network: str = "lite0") -> Array:
+    """Return features of photos before the classifier, 1280-d of EfficientNet-Lite0.
+
+    The other network is ``resnet50``, 2048-d, see resnet50.py.
+    """
     stamps = [f"{path.resolve()} {path.stat().st_size}" for path in paths]
-    return cached("lite0-fp32", stamps, lambda: _encode_photos(paths))
+    precision = "fp32" if network == "lite0" else "auto"
+    return cached(
+        f"{network}-{precision}", stamps, lambda: _encode_photos(paths, network, precision)
+    )
 
 
-def _encode_photos(paths: Sequence[Path]) -> Array:
-    encoder = image_encoder("lite0", precision="fp32")
+def _encode_photos(paths: Sequence[Path], network: str, precision: str) -> Array:
+    place = network if network == "lite0" else resnet50_folder()
+    encoder = image_encoder(place, precision=precision)
     parts = []
     for start in tqdm(range(0, len(paths), BATCH), "photos", unit="batch"):
         batch = [read_picture(p.read_bytes(), encoder.preparation) for p in paths[start:][:BATCH]]

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 import vsgraph
 from coco_web_data import CocoWeb, read_coco_web, web_like
-from encode import cache_folder, describe
+from encode import describe
+from keeping import cache_folder
 from pages import put
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.encoders import (

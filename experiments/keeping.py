@@ -13,10 +13,14 @@ from types import ModuleType
 from typing import Any
 
 import vsgraph
-from encode import cache_folder
 from vsgraph.common.formatting import plain
 
 HERE, PACKAGE = Path(__file__).parent, Path(vsgraph.__file__).parent
+
+
+def cache_folder() -> Path:
+    """Return where vectors and results are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "vsgraph-experiments"
 
 
 def keep(

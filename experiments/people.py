@@ -1,17 +1,19 @@
 """What answers of people are worth: labels of runs after 0 to 20 answers per class.
 
-    python experiments/people.py run-a run-b --seeds 3 --figure docs/images/answers.svg
+    python experiments/people.py ../shared/data/coco-web ../shared/data/coco-web-b --seeds 3 \
+        --write docs/results.md
 
 The truth of the crawl answers: the web label if the photo shows it, else a class that it shows,
 else "none of the classes". A seed draws the half of the photos that may be asked about. What is
 measured is the other half, the same photos for both ways of asking, and nobody has answered on any
 of them; one column is of all photos without an answer. At random, each class gets as many answers.
 The queue (`vsgraph.method.queue`) gets as many in all, and the labels are corrected after each
-batch. The runs are made by the command alone (see doubt_table.py).
+batch. The runs are made as `vsgraph correct` makes them, and kept.
 """
 
 import argparse
 import dataclasses
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -20,12 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import vsgraph
+from doubt_table import write_meanings
+from keeping import cache_folder, keep
+from pages import publish
 from ranked import auroc, calibration_error, coverage_at
 from vsgraph.common.formatting import markdown_table
 from vsgraph.common.plot import draw_lines
 from vsgraph.method.queue import queue
 from vsgraph.result.parts import NONE, UNANSWERED
-from vsgraph.runs import Run
+from vsgraph.runs import Choices
 
 ASKED = (0, 1, 3, 5, 10, 20)  # answers per class
 WAYS = ("at random", "by the queue")
@@ -46,11 +51,15 @@ class Crawl:
 
     @classmethod
     def of(cls, path: Path) -> "Crawl":
-        """Read a finished run; its graph is used again."""
-        run = Run.open(path)
+        """Correct a crawl, or find it done; its graph is used again."""
+        out = cache_folder() / "runs" / path.name
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_meanings(path, out.with_suffix(".csv"))
+        choices = Choices(meanings=out.with_suffix(".csv"))
+        run = vsgraph.run(path, out, choices=choices, with_report=False)
         names = run.outputs.crawl().class_names
         arrays = run.arrays() | {"graph": run.correction.adjacency, "class_names": names}
-        return cls(path.name, arrays, run.truth()[0].toarray().astype(bool))
+        return cls(path.name, arrays, run.read_truth()[0].toarray().astype(bool))
 
     @property
     def web(self) -> NDArray[np.intp]:
@@ -133,21 +142,24 @@ def figure(found: dict[tuple[str, str], Any]) -> str:
 
 
 def main() -> None:
-    """Ask, print the table, draw the figure."""
+    """Ask, print the table or put it and the figure into a page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("crawls", nargs="+", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--figure", type=Path)
+    parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore", vsgraph.VSGraphWarning)
     found = {}
-    for path in options.runs:
+    for path in options.crawls:
         crawl = Crawl.of(path)
         for way in WAYS:
-            found[crawl.name, way] = [ask(crawl, way, seed) for seed in range(options.seeds)]
-    print(table(found))
-    if options.figure:
-        options.figure.write_text(figure(found), encoding="utf-8")
+            about = {"crawl": crawl.name, "way": way, "seeds": options.seeds}
+            kept = keep(sys.modules[__name__], about, lambda c=crawl, w=way: {
+                "seeds": [ask(c, w, seed) for seed in range(options.seeds)]})  # fmt: skip
+            found[crawl.name, way] = kept["found"]["seeds"]
+    how = f"*`python experiments/people.py` at {kept['commit']}; {options.seeds} seeds.*"
+    lines = [*table(found).splitlines(), "", how]
+    publish({"answers of people": lines}, {"answers": figure(found)}, options.write)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import vsgraph
-from encode import cache_folder
 from encoders import Judge
+from keeping import cache_folder
 from trials import TEXTS, Trial, spread
 from vsgraph.common.checks import label_matrix
 from vsgraph.common.formatting import markdown_table

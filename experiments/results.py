@@ -1,8 +1,9 @@
-"""Results on COCO-Web: ``python experiments/results.py FOLDER --write docs/results.md``.
+"""Results on COCO-Web: ``python experiments/results.py A B --write docs/results.md``.
 
 Runs every experiment for every seed and kind of text, and puts its tables and figures at their
-marks in the page. Each result is kept: a run that was stopped goes on, and one after a change of
-code makes anew what the change touches.
+marks in the page. The first folder is for all experiments; how far labels can be believed is
+measured on each. Every result is kept: a run that was stopped goes on, and one after a change of
+code makes anew what the change touches. `make results` also runs head_tables.py and case_tables.py.
 """
 
 import dataclasses
@@ -16,38 +17,22 @@ from typing import Any
 import click
 
 import anchor_quality
-import labels_with_text
-import labels_without_text
-import open_set
+import doubted_labels
 import progressive_rounds
 import setting_sweeps
 import several_labels
-from answers import right_cell
 from coco_web_data import read_coco_web
 from keeping import keep
-from pages import put
-from trials import TEXTS, Vectors, draw, load_vectors
+from pages import publish
+from trials import TEXTS, Vectors, draw, load_vectors, spread
 from vsgraph import VSGraphWarning
 from vsgraph.common.formatting import markdown_table
 
-EXPERIMENTS = (
-    labels_without_text,
-    labels_with_text,
-    anchor_quality,
-    several_labels,
-    open_set,
-    setting_sweeps,
-    progressive_rounds,
-)
+EXPERIMENTS = (anchor_quality, several_labels, setting_sweeps, progressive_rounds)
 README_ROWS = (
     "web labels",
-    "cleanlab: flagged labels replaced by p_c's",
-    "text alone: nearest label meaning",
-    "label propagation from our anchors",
-    "p_f printed, m = 10",
-    "p_f released, m = 50",
-    "vsgraph default, no p_c",
-    labels_with_text.DEFAULT,
+    "cleanlab, flagged photos removed",
+    "**vsgraph**",
 )
 
 Kept = Mapping[str, Any]
@@ -75,6 +60,17 @@ class Results:
         self.figures |= drawn
         self.tables |= {f"figure {name}": [f"![{name}](images/{name}.svg)"] for name in drawn}
 
+    def add_doubted(self, name: str, vectors: Vectors, *, seeds: int) -> None:
+        """Measure how far labels of a crawl can be believed."""
+        for kind in TEXTS:
+            kept = [run_trial(doubted_labels, vectors, kind, seed) for seed in range(seeds)]
+            found = [trial["found"] for trial in kept]
+            self.found.setdefault(name, {})[kind] = found
+            how = stamp(doubted_labels, {kind: kept})
+            self.tables[f"doubted labels, {name}, {kind}"] = [
+                *doubted_labels.table(found), "", how
+            ]  # fmt: skip
+
 
 def run_trial(module: Any, vectors: Vectors, kind: str, seed: int) -> Kept:  # noqa: ANN401
     """Run one trial, or find it done."""
@@ -97,53 +93,49 @@ def stamp(module: Any, kept: Mapping[str, Sequence[Kept]]) -> str:  # noqa: ANN4
 
 
 def readme_table(found: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]) -> list[str]:
-    """Return the short table: right labels of some methods, a column a kind of text."""
-    (blind,) = found[labels_without_text.__name__].values()
+    """Return the short table: what is exported and how right it is, for each crawl and text."""
+    head = ["crawl, text", "labels", "exported, %", "of them right, %",
+            "coverage at 90 / 95 % right"]  # fmt: skip
     rows = []
-    for name in README_ROWS:
-        columns = [found[labels_with_text.__name__][kind] for kind in TEXTS]
-        columns = [blind, blind] if name in blind[0]["labels"] else columns
-        cells = [right_cell([trial["labels"][name] for trial in trials]) for trials in columns]
-        bold = "**" if name.startswith("**") else ""
-        rows.append([name, *(f"{bold}{cell}{bold}" for cell in cells)])
-    return markdown_table(["labels", *TEXTS], rows).splitlines()
-
-
-def write_page(page: Path, results: Results) -> None:
-    """Put tables at their marks, and figures into the folder of images beside the page."""
-    text = page.read_text(encoding="utf-8")
-    for name, lines in results.tables.items():
-        text = put(text, name, lines)
-    page.write_text(text, encoding="utf-8")
-    for name, svg in results.figures.items():
-        if f"images/{name}.svg" in text:
-            (page.parent / "images" / f"{name}.svg").write_text(svg, encoding="utf-8")
+    for crawl, by_kind in found.items():
+        for kind, trials in by_kind.items():
+            for name in README_ROWS:
+                of = [trial[name] for trial in trials]
+                coverage = [
+                    spread([f[f"coverage {share}"] for f in of], digits=2, scale=1)
+                    for share in (90, 95)
+                ]
+                cells = [spread([f[key] for f in of]) for key in ("left", "right of left")]
+                cells.append("-" if "-" in coverage else " / ".join(coverage))
+                bold = "**" if name.startswith("**") else ""
+                rows.append([f"{crawl}, {kind}", name, *(f"{bold}{cell}{bold}" for cell in cells)])
+    return markdown_table(head, rows).splitlines()
 
 
 @click.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--every", default=1, show_default=True, help="Use every so many-th photo only.")
 @click.option("--seeds", default=5, show_default=True, help="Trials of each experiment.")
 @click.option("--only", multiple=True, help="Run these experiments only, by name.")
 @click.option("--write", multiple=True, type=click.Path(exists=True, path_type=Path),
               help="Put tables at their marks in these pages.")  # fmt: skip
 def main(
-    folder: Path, every: int, seeds: int, only: tuple[str, ...], write: tuple[Path, ...]
-) -> None:
-    """Run the experiments on COCO-Web in FOLDER."""
+    folders: tuple[Path, ...], every: int, seeds: int, only: tuple[str, ...],
+    write: tuple[Path, ...],
+) -> None:  # fmt: skip
+    """Run the experiments on the data sets in FOLDERS."""
     warnings.simplefilter("ignore", VSGraphWarning)  # classes of a few photos have few anchors
-    vectors = load_vectors(read_coco_web(folder, every=every))
+    crawls = {folder.name: load_vectors(read_coco_web(folder, every=every)) for folder in folders}
     results = Results()
     for module in EXPERIMENTS:
         if not only or module.__name__ in only:
-            results.add(module, vectors, seeds=seeds)
-    if {labels_without_text.__name__, labels_with_text.__name__} <= set(results.found):
-        results.tables["short table"] = readme_table(results.found)
-    for page in write:
-        write_page(page, results)
-    if not write:
-        for name, lines in results.tables.items():
-            click.echo("\n".join(["", f"## {name}", "", *lines]))
+            results.add(module, next(iter(crawls.values())), seeds=seeds)
+    if not only or doubted_labels.__name__ in only:
+        for name, vectors in crawls.items():
+            results.add_doubted(name, vectors, seeds=seeds)
+        results.tables["short table"] = readme_table({name: results.found[name] for name in crawls})
+    for page in write or (None,):
+        publish(results.tables, results.figures, page)
 
 
 if __name__ == "__main__":

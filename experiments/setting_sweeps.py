@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import vsgraph
-from labels_with_text import PAPER
+from lessons import PAPER
 from trials import TEXTS, Trial, spread
 from vsgraph.common.formatting import markdown_table
 from vsgraph.common.plot import draw_lines

@@ -26,7 +26,7 @@ HOMES = {
 }
 
 
-WITHOUT_ARRAYS = {"read_crawl"}  # public functions that neither take nor return arrays
+WITHOUT_ARRAYS = {"label", "read_crawl"}  # public functions that neither take nor return arrays
 HEAVY = {"numba", "ray", "scipy.stats", "pyarrow", "PIL", "torch", "pandas", "jinja2"}
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from vsgraph.result.parts import Anchors, Decision, Decisions, Rule
     from vsgraph.result.scores import TopScores
     from vsgraph.runs.choices import Choices
+    from vsgraph.runs.label import Labeled, label
     from vsgraph.runs.run import Run
     from vsgraph.runs.start import run
     from vsgraph.settings import Settings
@@ -65,6 +66,7 @@ _HOMES = {
     "result.parts": "Anchors Decision Decisions Rule",
     "result.scores": "TopScores",
     "runs.choices": "Choices",
+    "runs.label": "Labeled label",
     "runs.run": "Run",
     "runs.start": "run",
     "settings": "Settings",
@@ -85,6 +87,7 @@ __all__ = [
     "Explanation",
     "FileError",
     "InputError",
+    "Labeled",
     "Link",
     "MissingExtraError",
     "Neighbors",
@@ -105,6 +108,7 @@ __all__ = [
     "evaluate",
     "export",
     "fuse",
+    "label",
     "label_by_graph",
     "linear_probe",
     "nearest_neighbors",

@@ -124,6 +124,8 @@ def test_labels_of_fiftyone(tmp_path):
          "task 1: has no path of an image"),
         ('[{"data": 7, "annotations": [{"result": [{"value": {"choices": ["owl"]}}]}]}]',
          "task 1: has no path of an image"),
+        ('[{"path": "a", "label": {"choices": 5}}]', "task 1: its choices are no list"),
+        ('[{"path": "a", "label": 5}]', "task 1: its choices are no list"),
         ('[{"path": "a", "annotations": [{"result": 7}, {"result": [{"value": 7}]}]}]', None),
     ],
 )  # fmt: skip

@@ -113,6 +113,8 @@ def test_a_complete_last_line_without_its_end_is_kept(tmp_path):
         b"null", b"[]", b"7", b"\x00\x00", b"\xff\xfe", b'{"who": "ann"}', b"[" * 100_000,
         b'{"who": "ann", "when": "yesterday", "undo": "b-1"}',
         b'{"who": "ann", "when": "9999-12-31T23:59:59.999999Z", "undo": "b-1"}',
+        b'{"who": "ann", "when": "9999-12-31T23:59:59.999998Z", "undo": "b-1"}',
+        b'{"who": "ann", "when": "2026-01-01", "undo": "\\ud800"}',
         b'{"who": "ann", "when": "2026-01-01", "undo": 1}',
         b'{"who":"a","when":"2026-01-01","picture":"1","image":"","new":"owl","batch":"b"}',
         b'{"who":"a","when":"2026-01-01","picture":"1","image":"","new":[],"batch":"b","for":"x"}',

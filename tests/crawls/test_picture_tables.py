@@ -9,7 +9,14 @@ import pytest
 from PIL import Image
 
 from made_pictures import jpeg, put
-from vsgraph.crawls import inspect_crawl, load_crawl, picture_tables, read_crawl, save_crawl
+from vsgraph.crawls import (
+    arrow_files,
+    inspect_crawl,
+    load_crawl,
+    picture_tables,
+    read_crawl,
+    save_crawl,
+)
 from vsgraph.errors import InputError
 
 COLORS = ["red", "blue", "green", "black", "white"]
@@ -133,6 +140,100 @@ def test_odd_notes_of_classes_do_no_harm(tmp_path, note):
     pq.write_table(table.cast(schema), tmp_path / "c.parquet")
     crawl = read_crawl(tmp_path / "c.parquet")
     assert len(crawl) == (2 if note == ONE_NAME else 5)
+
+
+def test_names_of_classes_that_are_no_text_do_no_harm(tmp_path):
+    note = '{"info": {"features": {"label": {"names": ["\\ud800", "ant"]}}}}'
+    table = pa.table({"image": cells(), "label": [0, 1, 0, 1, 0]})
+    pq.write_table(table.replace_schema_metadata({"huggingface": note}), tmp_path / "c.parquet")
+    assert read_crawl(tmp_path / "c.parquet").class_names == ("?", "ant")
+
+
+def write_arrow(file, table, **options):
+    with pa.ipc.new_stream(
+        str(file), table.schema, options=pa.ipc.IpcWriteOptions(**options)
+    ) as out:
+        out.write_table(table)
+    return file
+
+
+def write_any(file, table):
+    return write_arrow(file, table) if file.suffix == ".arrow" else pq.write_table(table, file)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_names_that_are_there_twice_are_read_once_or_refused(tmp_path, ending):
+    image, label = pa.array(cells()), pa.array(["crane", "bat"] * 2 + ["bat"])
+    file = tmp_path / f"c.{ending}"
+    write_any(file, pa.Table.from_arrays([image, label, label], ["image", "label", "image"]))
+    assert [data for data, _, _ in as_read(read_crawl(file))] == [jpeg(color) for color in COLORS]
+    twice = pa.StructArray.from_arrays([image.field("bytes")] * 2, ["bytes", "bytes"])
+    write_any(file, pa.table({"image": twice, "label": label}))
+    with pytest.raises(InputError, match=r"holds struct<bytes: binary, bytes: binary>, not text"):
+        read_crawl(file)
+
+
+def test_files_of_arrow_are_read_compressed_or_not_but_not_if_they_swell(tmp_path, monkeypatch):
+    table = pa.table({"image": cells(), "label": ["crane", "bat"] * 2 + ["bat"]})
+    table = table.append_column("title", pa.array(list("abcde"), pa.string()).dictionary_encode())
+    for codec in (None, "lz4", "zstd"):
+        file = write_arrow(tmp_path / f"{codec}.arrow", table, compression=codec)
+        assert as_read(read_crawl(file)) == EXPECTED
+        options = pa.ipc.IpcWriteOptions(compression=codec)
+        with pa.ipc.new_file(str(tmp_path / "f.arrow"), table.schema, options=options) as out:
+            out.write_table(table)
+        assert as_read(read_crawl(tmp_path / "f.arrow")) == EXPECTED
+    monkeypatch.setattr(arrow_files, "LARGEST_PACKED", 10_000)
+    swelling = table.set_column(1, "label", pa.array(["x" * 10_000] * 5))
+    assert len(read_crawl(write_arrow(tmp_path / "a.arrow", swelling))) == 5
+    file = write_arrow(tmp_path / "b.arrow", swelling, compression="zstd")
+    assert file.stat().st_size < 10_000
+    with pytest.raises(InputError, match=r"b\.arrow is compressed and takes .* GB in memory"):
+        read_crawl(file)
+
+
+LONG = "x" * 10_000
+REPEATED = {
+    "parquet": lambda n: pa.array([LONG] * n),
+    "dictionary.arrow": lambda n: pa.array([LONG] * n).dictionary_encode(),
+    "views.arrow": lambda n: pa.Array.from_buffers(
+        pa.string_view(), n,
+        [None, pa.py_buffer(np.array([10_000, 2021161080, 0, 0] * n, "<i4")),
+         pa.py_buffer(LONG.encode())],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", sorted(REPEATED))
+@pytest.mark.parametrize("column", ["title", "url", "label"])
+def test_a_long_value_said_many_times_cannot_fill_the_memory(tmp_path, monkeypatch, kind, column):
+    n = 300
+    plain = {"path": [f"{i}.jpg" for i in range(n)], "label": ["crane", "bat"] * (n // 2)}
+    file = tmp_path / f"c.{kind}"
+    write_any(file, pa.table(plain | {column: REPEATED[kind](n)}))
+    assert len(read_crawl(file)) == n
+    monkeypatch.setattr(arrow_files, "LARGEST", 1_000_000)
+    monkeypatch.setattr(arrow_files, "MOST_TIMES", 20)
+    with pytest.raises(InputError, match="take more than 20 times the room of the file"):
+        read_crawl(file)
+
+
+def test_rows_of_nothing_cannot_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrow_files, "LARGEST", 1_000_000)
+    n = 50_000
+    table = pa.table({"image": pa.nulls(n, pa.array(cells()).type), "label": ["ant"] * n})
+    pq.write_table(table, tmp_path / "c.parquet")
+    with pytest.raises(InputError, match="take more than 200 times"):
+        read_crawl(tmp_path / "c.parquet")
+
+
+def test_a_picture_said_many_times_cannot_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(picture_tables, "LARGEST_GROUP", 1_000_000)
+    table = pa.table({"image": pa.array([LONG.encode()] * 200), "label": ["ant"] * 200})
+    pq.write_table(table, tmp_path / "c.parquet")
+    crawl = read_crawl(tmp_path / "c.parquet")
+    with pytest.raises(InputError, match=r"a group of rows has more than .* GB of pictures"):
+        crawl.read_image(0)
 
 
 def test_large_pictures_are_decoded_as_from_files(tmp_path):

@@ -232,6 +232,35 @@ def test_bf16_agrees_within_its_tolerance(tmp_path):
     assert half.fingerprint != whole.fingerprint
 
 
+def test_a_batch_too_large_for_the_memory_is_divided(tmp_path):
+    save_tiny("resnet", tmp_path)
+    pixels = np.ascontiguousarray(PHOTOS[:7, ::7, ::7])
+    encoder = image_encoder(tmp_path, runtime="torch", precision="fp32")
+    expected = encoder.encode(pixels).vectors
+    module, sizes = encoder.runner._module, []
+
+    def small_memory(batch):
+        sizes.append(len(batch))
+        if len(batch) > limit:
+            raise torch.cuda.OutOfMemoryError
+        return module(batch)
+
+    encoder.runner._module = small_memory
+    limit = 4
+    np.testing.assert_allclose(encoder.encode(pixels).vectors, expected, atol=1e-6)
+    assert sizes == [16, 8, 4, 4, 8, 4, 4]
+    limit = 0
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        encoder.encode(pixels)
+
+
+def test_fp16_is_for_a_gpu(tmp_path, model_cache):
+    save_tiny("resnet", tmp_path)
+    for runtime in ("torch", "openvino"):
+        with pytest.raises(InputError, match="fp16 needs a GPU; use fp32"):
+            image_encoder(tmp_path, runtime=runtime, precision="fp16")
+
+
 def test_int8_needs_samples_and_is_refused_if_it_disagrees(tmp_path, model_cache, monkeypatch):
     save_tiny("resnet", tmp_path)
     with pytest.raises(InputError, match="needs real samples"):

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import keeping
-from answers import Answer, judge
-from coco_web_data import CocoWeb
 from pages import put
 from simifeat import share_right, simifeat
 from trials import spread
@@ -95,18 +93,3 @@ def test_simifeat_flags_what_neighbors_do_not_support():
     assert found.flagged[:10].mean() >= 0.7
     assert found.flagged[10:].mean() < 0.05
     assert (found.vote.argmax(axis=1) == shown).mean() > 0.98
-
-
-def test_an_answer_is_judged_with_and_without_photos_of_no_class():
-    data = CocoWeb(
-        images=[], texts=[], web_labels=np.array([0, 0, 1, 1]), query_hits=np.zeros((4, 2), bool),
-        class_names=["a", "b"], wnids=["", ""],
-        truth=np.array([[1, 0], [0, 1], [0, 1], [0, 0]], bool),
-        ambiguous_queries=np.array([True, False]),
-    )  # fmt: skip
-    confidence = np.array([0.9, 0.8, 0.7, 0.1])
-    found = judge(Answer(np.array([0, 1, 0, 1]), confidence, confidence), data)
-    assert found["right"] == pytest.approx(2 / 3)
-    assert found["ambiguous"] == 1
-    assert found["kept"] == [1, pytest.approx(2 / 3), 0.5]
-    assert found["auroc"] == 0.75

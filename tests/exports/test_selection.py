@@ -186,7 +186,7 @@ def test_a_class_without_a_test_image_is_told(crawl, made, out):
 
 
 def test_the_card_says_where_labels_come_from_and_how_sure_they_are(tmp_path, multi, doubted):
-    names = ("<b>owl", "a|b", "crane")
+    names = ("<b>owl", "a|b", "![x](http://evil.example)")
     crawl = make_crawl(tmp_path / "birds", names=names)
     one = dataclasses.replace(doubted, class_names=names)
     done = export(crawl, one, tmp_path / "out", to="imagefolder")
@@ -195,6 +195,7 @@ def test_the_card_says_where_labels_come_from_and_how_sure_they_are(tmp_path, mu
     assert "| label replaced | 1 | 1 |" in card
     assert "| rejected | 1 | 0 |" in card
     assert f"By estimate, {done.right:.1%} of the labels in this export are right" in card
+    assert "\n| !\\[x\\](http://evil.example) |" in card
     assert "&lt;b>owl" in card.replace("&gt;", ">")
     assert "a\\|b" in card
     counts = [int(line.split("|")[2]) for line in card.splitlines() if " to " in line[:14]]

@@ -53,6 +53,19 @@ def test_nothing_is_given_without_the_token(client):
             assert client.get(path).status_code == 403
 
 
+@pytest.mark.parametrize("other", ["a/b=1", 'c="', "=", 'd="x; y"', "", "e=\\400"])
+def test_cookies_of_other_programs_on_this_machine_do_no_harm(client, other):
+    client.cookies.clear()
+    cookie = f"{other}; vsgraph-8350={TOKEN}"
+    assert client.get("/", headers={"cookie": cookie}).status_code == 200
+    assert client.get("/", headers={"cookie": other}).status_code == 403
+
+
+def test_addresses_without_end_are_refused(client):
+    for path in (f"/picture/{'9' * 5000}", f"/class/{'9' * 5000}", f"/find?words={'x' * 9000}"):
+        assert client.get(path).status_code == 414
+
+
 def test_the_token_in_the_address_gives_a_cookie_that_only_our_pages_send(client):
     client.cookies.clear()
     assert client.get("/?token=wrong").status_code == 403
@@ -100,7 +113,7 @@ def test_only_what_the_run_knows_is_given(client):
     for path in (
         "/picture/99999", "/why/168", "/class/7", "/files/../app.py", "/files/app.py",
         "/picture/-1", "/files/%2e%2e%2fapp.py", "/class/0/nothing", "/find?decision=no",
-        "/find?least=x", "/picture/0/../../../etc/passwd", "/changes",
+        "/find?least=x", "/find?least=nan", "/picture/0/../../../etc/passwd", "/changes",
     ):  # fmt: skip
         assert client.get(path).status_code in {400, 404}, path
 
@@ -116,7 +129,9 @@ def test_only_what_the_run_knows_is_given(client):
         {"what": "relabel", "rows": [1], "classes": []},
         {"what": "relabel", "rows": [1], "classes": ["bat", "palm"]},
         {"what": "reject", "set": "group:0:none"}, {"what": "reject", "set": "group:99:g0"},
-        {"what": "reject", "set": "what?"}, {"what": "reject", "rows": [1], "batch": "../x"},
+        {"what": "reject", "set": f"group:{'9' * 5000}:g0"},
+        {"what": "reject", "set": "find:least=nan"}, {"what": "reject", "set": "what?"},
+        {"what": "reject", "rows": [1], "batch": "../x"},
         {"what": "reject", "rows": [1], "for": "fun"},
     ],
 )  # fmt: skip

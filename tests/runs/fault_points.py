@@ -150,13 +150,14 @@ def without_times(value):
 
 
 def content(path: Path) -> str:
-    """Return a digest of a file, without times."""
+    """Return a digest of a file, without times if it is whole."""
     if path.is_symlink():
         return digest(str(path.readlink()))
-    if path.suffix in {".json", ".jsonl"} and not path.name.startswith("."):
+    if path.suffix in {".json", ".jsonl"}:
         lines = path.read_text().splitlines()
-        values = map(json.loads, lines) if path.suffix == ".jsonl" else [json.loads("".join(lines))]
-        return digest(json.dumps([without_times(value) for value in values]))
+        lines = lines if path.suffix == ".jsonl" else ["".join(lines)]
+        with contextlib.suppress(ValueError):  # half of a file
+            return digest(json.dumps([without_times(json.loads(line)) for line in lines]))
     return digest(path.read_bytes())
 
 
@@ -171,15 +172,8 @@ def state_of(folder: Path) -> list[tuple[str, str]]:
     paths = [(re.sub(f"({LEFTOVER}.*?)-[a-z0-9_]{{8}}(?=/|$)", r"\1", str(p)), p)
              for p in folder.rglob("*")]  # fmt: skip
     return sorted(
-        (name, "folder" if p.is_dir() and not p.is_symlink() else _raw(p)) for name, p in paths
+        (name, "folder" if p.is_dir() and not p.is_symlink() else content(p)) for name, p in paths
     )
-
-
-def _raw(path: Path) -> str:
-    try:
-        return content(path)
-    except ValueError:  # half of a file
-        return digest(path.read_bytes())
 
 
 def read_run(out: Path):

@@ -138,6 +138,44 @@ def test_the_journal_of_another_reviewer_is_taken(world, tmp_path):
     assert "0 new answers, 4 were there before" in decide(world, journal.path).output
 
 
+def test_a_journal_is_taken_whole_or_not_at_all(world, tmp_path):
+    lines = [
+        {
+            "who": who,
+            "when": "2026-01-01",
+            "picture": "ff",
+            "image": image,
+            "new": [],
+            "batch": "b-1",
+        }
+        for who, image in (("bob", "x"), ("...", "y"), ("eve", "\ud800"))
+    ]
+    journal = tmp_path / "j.jsonl"
+    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = decide(world, journal)
+    assert done.exit_code == 1
+    assert done.output == "Error: '...' is no name of a reviewer; use letters or digits\n"
+    assert not (world / "run" / "answers").exists()
+    journal.write_text("".join(json.dumps(line) + "\n" for line in [lines[0], *lines[2:] * 30]))
+    done = decide(world, journal)
+    assert done.exit_code == 0, done.output
+    assert done.output.count("not a line of a journal") == 5
+    assert "problem: and 25 more lines" in done.output
+    assert [path.name for path in (world / "run" / "answers").iterdir()] == ["bob.jsonl"]
+
+
+def test_a_batch_that_is_not_there_is_not_taken_back(world, tmp_path):
+    first = next(iter(labels(world)))
+    batch = decide(world, write_table(tmp_path / "t.csv", [f"{first},none"])).output.split()[-1]
+    for reviewer, name in (("ann", "b-0000"), ("bob", batch)):
+        words = ["decide", str(world / "run"), "--reviewer", reviewer, "--undo", name]
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 1
+        assert done.output.startswith(f"Error: {reviewer} has no batch {name!r}")
+    assert labels(world)[first] is None
+    assert [path.name for path in (world / "run" / "answers").iterdir()] == ["ann.jsonl"]
+
+
 def test_a_file_or_a_batch_is_needed(world):
     done = CliRunner().invoke(main, ["decide", str(world / "run")])
     assert done.exit_code == 1

@@ -55,16 +55,17 @@ def test_paths_may_be_text(tmp_path):
         Choices(meanings=3)
 
 
-@pytest.mark.parametrize("kind", ["rows", "columns", "arrow", "pandas", "datasets"])
+@pytest.mark.parametrize("kind", ["rows", "columns", "arrow", "pandas", "polars", "datasets"])
 def test_a_table_in_memory_is_a_crawl(table, tmp_path, monkeypatch, kind):
     rows = rows_of(table)
     arrow = pa.Table.from_pylist(rows)
-    pandas, datasets = pytest.importorskip("pandas"), pytest.importorskip("datasets")
+    pandas, polars, datasets = map(pytest.importorskip, ("pandas", "polars", "datasets"))
     data = {
         "rows": lambda: rows,
         "columns": arrow.to_pydict,
         "arrow": lambda: arrow,
         "pandas": lambda: pandas.DataFrame(rows).iloc[::1],
+        "polars": lambda: polars.DataFrame(rows),
         "datasets": lambda: datasets.Dataset.from_list(rows),
     }[kind]()
     monkeypatch.chdir(table.parent)

@@ -28,6 +28,7 @@ from vsgraph.runs import Choices, Run, run
 from vsgraph.training import Labels, Recipe, Start, corrected_labels, judge_model, train
 from vsgraph.training.co_teaching import easiest, kept_share
 from vsgraph.training.export_model import export_model
+from vsgraph.training.labels import KINDS
 from vsgraph.training.losses import class_weights, image_weights
 from vsgraph.training.model_scores import judge_scores, truth_for
 from vsgraph.training.processes import Processes
@@ -221,7 +222,8 @@ def test_labels_of_a_correction_are_what_they_are_called(corrected):
     made = Run.open(corrected).correction
     gone = made.final_labels < 0
     assert gone.any()
-    assert set(np.flatnonzero(gone)).isdisjoint(corrected_labels(made).rows)
+    assert set(np.flatnonzero(gone)).isdisjoint(corrected_labels(made, "final").rows)
+    assert len(corrected_labels(made).rows) == len(made)  # all images teach, each as believed
     assert set(np.flatnonzero(gone)).isdisjoint(corrected_labels(made, "decided").rows)
     for kind in ("web", "gnn", "cnn"):
         assert len(corrected_labels(made, kind).rows) == len(made)
@@ -229,8 +231,8 @@ def test_labels_of_a_correction_are_what_they_are_called(corrected):
     assert (decided.argmax(axis=1)[~gone] == made.final_labels[~gone]).all()
     soft = corrected_labels(made, "gnn").table
     assert np.asarray(soft).sum(axis=1) == pytest.approx(np.ones(len(made)), abs=1e-4)
-    digests = {corrected_labels(made, kind).digest() for kind in ("web", "gnn", "cnn", "final")}
-    assert len(digests) == 4
+    digests = {corrected_labels(made, k).digest() for k in KINDS}
+    assert len(digests) == len(KINDS)
     with pytest.raises(InputError, match="labels must be one of"):
         corrected_labels(made, "best")
 
@@ -286,6 +288,9 @@ def test_a_trained_network_gives_features_and_p_c_of_a_run(tmp_path, model_cache
     call("finetune", tmp_path / "run", "-o", tmp_path / "tuned", "--epochs", "1")
     tuned = json.loads((tmp_path / "tuned" / "training.json").read_text())
     assert tuned["network"] == str(tmp_path / "cnn")
+    said = call("finetune", tmp_path / "run", "-o", tmp_path / "head", "--freeze", "--epochs", "2")
+    assert "cnn, frozen: 2 epochs of " in said
+    assert not (tmp_path / "head" / "features").exists()  # the run's vectors are used
     other = write_photos(tmp_path / "other", per_class=2)
     (other / "ant" / "00.txt").write_text("an ant")
     refused = call("correct", other, "-o", tmp_path / "r", "--image-encoder", tmp_path / "cnn",

@@ -29,7 +29,7 @@ from vsgraph.training import Labels, Recipe, Start, train, trainer, web_labels
 from vsgraph.training.batches import cut_batches, epoch_order, read_batches
 from vsgraph.training.crops import RandomCrop
 from vsgraph.training.losses import class_weights, image_losses, image_weights
-from vsgraph.training.trainer import learning_rate
+from vsgraph.training.recipe import learning_rate
 
 SCRIPT = Path(__file__).with_name("training_data.py")
 SHORT = {"epochs": 2, "batch_size": 12, "learning_rate": 0.05, "warmup_epochs": 0.5}
@@ -329,6 +329,7 @@ def test_an_old_model_stands_until_the_new_one_is_finished(photos, networks, tmp
         train(crawl, out, start=given["start"], recipe=Recipe(**(SHORT | {"learning_rate": 0.1})))
 
     monkeypatch.undo()
+    (out / ".next" / ".vsgraph-model.safetensors-a1b2c3d4").write_text("of a killed process")
     lines = []
     assert len(train(crawl, out, recipe=other, tell=lines.append, **given).history) == 2
     assert "2 epochs and 0 steps done before" in lines[0]

@@ -162,6 +162,8 @@ def _read_labelstudio(
             label = task.get("label")
             label = label.get("choices") if isinstance(label, Mapping) else label
             chosen = [label] if isinstance(label, str) else label
+        if chosen and not isinstance(chosen, list):
+            raise InputError(f"{where}: its choices are no list")
         if chosen:
             if not isinstance(image, str):
                 raise InputError(

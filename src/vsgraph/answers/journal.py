@@ -26,6 +26,7 @@ from vsgraph.errors import InputError
 ENDING = ".jsonl"
 TEACH, AUDIT = "teach", "audit"
 MICROSECOND = dt.timedelta(microseconds=1)
+YEAR = dt.timedelta(days=365)
 LONGEST_NAME = 60
 TAIL = 2**16  # bytes that are read at once from the end of a journal
 
@@ -209,7 +210,7 @@ def _parsed(line: bytes) -> Entry | None:
     try:
         values = json.loads(line)
         entry = _entry(values)
-        time_of(entry) + MICROSECOND  # a time, and not the last one there is
+        time_of(entry) + YEAR  # a time, and not among the last ones there are
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None
     return entry
@@ -233,6 +234,7 @@ def _entry(values: dict[str, Any]) -> Entry:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(value)
+    value.encode()  # half of a pair of surrogates is no text
     return value
 
 

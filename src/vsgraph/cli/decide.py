@@ -16,8 +16,9 @@ from vsgraph.crawls.problems import one_line
 from vsgraph.errors import InputError
 from vsgraph.runs import Run
 from vsgraph.runs.audit import Audit
-from vsgraph.runs.decide import decide
+from vsgraph.runs.decide import decide, take_back
 
+N_SHOWN = 5  # problems
 LONGEST_TEXT = 300  # shown of an image
 
 
@@ -58,14 +59,16 @@ def decide_command(
     if (file is None) == (undo is None):
         raise InputError("give a file of decisions, or --undo and the name of a batch")
     if undo is not None:
-        Journal.open(run.folder.answers, reviewer).undo(undo)
+        take_back(run, reviewer, undo)
         click.echo(f"taken back: batch {undo} of {reviewer}")
         return
     if file is None:
         return
     written = decide(run, file, reviewer, label_separator=label_separator, every=every)
-    for line in written.problems:
+    for line in written.problems[:N_SHOWN]:
         click.echo(f"problem: {line}")
+    if len(written.problems) > N_SHOWN:
+        click.echo(f"problem: and {len(written.problems) - N_SHOWN:,} more lines")
     more = f", {written.n_before:,} were there before" if written.n_before else ""
     more += f", {written.n_same:,} rows say what the run says" if written.n_same else ""
     told = f": {decided(written.counts)}" if written.counts and written.n_answers else ""

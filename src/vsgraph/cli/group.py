@@ -18,6 +18,7 @@ COMMANDS = {  # in the order of work: name, module of vsgraph.cli, help
         ("correct", "correct", "Correct the labels of a crawl: read, encode, correct, report."),
         ("review", "review", "Look at a run in the browser, answer, and let the answers teach."),
         ("report", "judge", "Write the report of a run again, and print its path."),
+        ("label", "label", "Label new images by what a run has learned, without changing it."),
         ("export", "export", "Write the corrected labels in a format that other programs read."),
     ),
     "Review it": (

@@ -38,6 +38,7 @@ from vsgraph.training import (
     judge_model,
     predict,
     train,
+    train_frozen,
 )
 from vsgraph.training.export_model import export_model
 from vsgraph.training.forget_rate import estimate_forget_rate
@@ -51,6 +52,8 @@ training_options = all_options([
     OUT,
     click.option("--size", type=click.IntRange(16), help="Side of the pictures in pixels."),
     click.option("--from-scratch", is_flag=True, help="Start from random weights."),
+    click.option("--freeze", is_flag=True,
+                 help="Keep the network as it is and train a linear head on its vectors."),
     click.option("--preset", type=click.Choice(list(PRESETS)), default="small", show_default=True,
                  help="The recipe to start from; all but small are the paper's."),
     click.option("--epochs", type=click.IntRange(1), help="How often every image is seen."),
@@ -72,6 +75,7 @@ class _Options:
     out: Path
     size: int | None
     from_scratch: bool
+    freeze: bool
     preset: str
     epochs: int | None
     changes: tuple[str, ...]
@@ -122,9 +126,9 @@ def train_command(path: Path, *, network: str, **options: Any) -> None:  # noqa:
 
 @main.command("finetune")
 @click.argument("path", metavar="RUN", type=FOLDER)
-@click.option("--labels", type=click.Choice(KINDS), default="final", show_default=True,
-              help="p_f, p_g, p_c as soft labels, the web labels, or the decided "
-              "ones.")  # fmt: skip
+@click.option("--labels", type=click.Choice(KINDS), default="believed", show_default=True,
+              help="p_f of all images, p_f without rejected ones (final), p_g, p_c as soft labels, "
+              "the web labels, or the decided ones.")  # fmt: skip
 @click.option("--network",
               help="The network to fine-tune.  [default: the run's, if trained, or "
               "lite0]")  # fmt: skip
@@ -133,7 +137,8 @@ def finetune_command(path: Path, *, labels: str, network: str | None, **options:
     """Train a network on the corrected labels of RUN.
 
     The loss is that of Eq. 9 in the paper. A network that is already trained gets half the rate
-    and no warm-up, as in the paper.
+    and no warm-up, as in the paper. With --freeze, a head is trained on the vectors that RUN keeps
+    of its image encoder: minutes for 100,000 images, without a GPU.
     """
     run, training = Run.open(path), _Options.take(options)
     encoder = run.choices.image_encoder
@@ -141,9 +146,16 @@ def finetune_command(path: Path, *, labels: str, network: str | None, **options:
         network or network_to_finetune(encoder, co_teaching=training.two_networks)
     )
     recipe = _recipe(training, run.crawl, run.correction)
+    chosen = corrected_labels(run.correction, labels)
+    if training.freeze:
+        start = training.start(network or encoder)
+        own = start == Start(encoder) and not run.choices.features
+        vectors = run.features if own else None
+        _train(run.crawl, start, recipe, training, labels=chosen, vectors=vectors)
+        return
     if start.is_trained_model:
         recipe = recipe.for_finetuning()
-    _train(run.crawl, start, recipe, training, labels=corrected_labels(run.correction, labels))
+    _train(run.crawl, start, recipe, training, labels=chosen)
 
 
 def _recipe(training: _Options, crawl: Crawl, correction: Correction | None = None) -> Recipe:
@@ -160,7 +172,13 @@ def _recipe(training: _Options, crawl: Crawl, correction: Correction | None = No
 
 
 def _train(
-    crawl: Crawl, start: Start, recipe: Recipe, training: _Options, *, labels: Labels | None = None
+    crawl: Crawl,
+    start: Start,
+    recipe: Recipe,
+    training: _Options,
+    *,
+    labels: Labels | None = None,
+    vectors: Any = None,  # noqa: ANN401
 ) -> None:
     """Train, and print where the model is."""
     started = time.monotonic()
@@ -169,10 +187,13 @@ def _train(
         validation, others = read_validation(training.val, crawl.class_names)
         if others:
             click.echo(f"left out, not classes of the crawl: {some_names(others)}", err=True)
-    trained = train(
-        crawl, training.out, labels=labels, start=start, recipe=recipe, validation=validation,
-        overwrite=training.overwrite, progress=not training.quiet, tell=training.echo,
-    )  # fmt: skip
+    how: Any = {"labels": labels, "start": start, "recipe": recipe, "validation": validation,
+                "overwrite": training.overwrite, "progress": not training.quiet,
+                "tell": training.echo}  # fmt: skip
+    if training.freeze:
+        trained = train_frozen(crawl, training.out, vectors=vectors, **how)
+    else:
+        trained = train(crawl, training.out, **how)
     if os.environ.get("RANK", "0") != "0":  # another process of torchrun prints
         return
     for line in crawl.problems.lines():

@@ -5,6 +5,7 @@ that it refers to, and the parts are the same however many machines there are. S
 there need never be done again, and where it was done does not matter.
 """
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -73,8 +74,8 @@ class Parts:
             self.stage = former
 
     def drop(self, stage: str) -> None:
-        """Remove the files of a stage that is finished."""
-        if (self.folder / stage).exists():
+        """Remove the files of a stage that is finished; some may still be open over a network."""
+        with contextlib.suppress(OSError):
             remove_folder(self.folder / stage)
 
     def each(

@@ -1,6 +1,8 @@
 """Numbers and tables as text, for people and for JSON."""
 
+import html
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -61,6 +63,15 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str
     ]
     lines = [f"| {' | '.join(line)} |" for line in cells]
     return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
+
+
+def markdown_text(text: str) -> str:
+    r"""Return a stranger's words as plain text of Markdown: no link, picture, code or HTML.
+
+    >>> print(markdown_text("![x](http://y) <b> a_b"))
+    !\[x\](http://y) &lt;b&gt; a_b
+    """
+    return html.escape(re.sub(r"[\\`*\[\]]", r"\\\g<0>", text), quote=False)
 
 
 def say_span(seconds: float) -> str:

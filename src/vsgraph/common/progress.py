@@ -1,5 +1,6 @@
-"""Progress, all of one kind: a bar on a terminal, lines anywhere else."""
+"""Progress, all of one kind: a bar on a terminal or in a notebook, lines anywhere else."""
 
+import importlib.util
 import sys
 import time
 from typing import Any, Self
@@ -54,11 +55,21 @@ class Lines:
 def bar(
     total: int | None = None, title: str = "", unit: str = "it", *, progress: bool = False
 ) -> "tqdm[Any] | Lines":
-    """Return a progress bar on a terminal, lines elsewhere; nothing shows unless `progress`.
+    """Return a progress bar, lines in a pipe; nothing shows unless `progress`.
 
     >>> with bar(2, "pictures", "image") as steps:
     ...     steps.update()
     """
-    if progress and not sys.stderr.isatty():
+    kind: Any = tqdm
+    if progress and in_notebook():
+        if importlib.util.find_spec("ipywidgets"):
+            from tqdm.notebook import tqdm as kind
+    elif progress and not sys.stderr.isatty():
         return Lines(total, title)
-    return tqdm(total=total, desc=title, unit=unit, disable=not progress, leave=False)
+    return kind(total=total, desc=title, unit=unit, disable=not progress, leave=False)
+
+
+def in_notebook() -> bool:
+    """Return whether a notebook's kernel runs this process."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")

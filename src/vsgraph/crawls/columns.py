@@ -27,6 +27,7 @@ TEXT_FIELDS = (
     "snippet",
 )  # fmt: skip
 NONE = "none"  # in the truth: none of the classes
+UNLABELED = "(no label)"  # in place of a label, where images need none
 MOST_OTHERS = 64  # other columns that are passed on
 LISTS = pa.list_(pa.string())
 ClassList = Path | Sequence[str]  # a file of class names, or the names

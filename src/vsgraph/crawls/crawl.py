@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.common.regular import is_regular, open_regular, read_regular
-from vsgraph.crawls.picture_tables import is_arrow, read_picture_cell
+from vsgraph.crawls.arrow_files import is_arrow
+from vsgraph.crawls.picture_tables import read_picture_cell
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
 from vsgraph.pictures.opener import MOST_BYTES
@@ -75,6 +78,11 @@ class Crawl:
 
     def __repr__(self) -> str:
         return f"Crawl({self.format}: {len(self)} images, {len(self.class_names)} classes)"
+
+    def _repr_html_(self) -> str:
+        from vsgraph.crawls.showing import crawl_html
+
+        return crawl_html(self)
 
     @property
     def has_several_labels(self) -> bool:
@@ -207,11 +215,19 @@ class Fence:
         try:
             if folder not in self.inside:
                 self.inside[folder] = (self.root / folder).resolve().is_relative_to(self.real)
-            path = self.root / name
-            is_safe = not path.is_symlink() or path.resolve().is_relative_to(self.real)
+            is_safe = not self._is_link(name) or (
+                (self.root / name).resolve().is_relative_to(self.real)
+            )
         except (OSError, ValueError, RuntimeError):  # too long, a NUL in it, links in a circle
             return False
         return self.inside[folder] and is_safe
+
+    def _is_link(self, name: str) -> bool:
+        """Return whether a path below the root is a link; no if there is no such path."""
+        try:
+            return stat.S_ISLNK(os.lstat(f"{self.root}/{name}").st_mode)  # a million times
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
 
 def own_files(root: Path, patterns: Iterable[str]) -> list[Path]:

@@ -70,7 +70,7 @@ def read_crawl(
         raise InputError(f"{path} does not exist")
     if not path.is_file() and not path.is_dir():
         raise InputError(f"{path} is neither a file nor a folder")
-    name = format or (_recognize_file(path) if path.is_file() else _recognize_folder(path))
+    name = format or recognize(path)
     if name not in READERS:
         raise InputError(f"format must be one of {', '.join(READERS)}, got {name!r}")
     given = {key: value for key, value in options.items() if value is not None}
@@ -82,6 +82,11 @@ def read_crawl(
             f"{', '.join(sorted(known)) or 'none'}"
         )
     return READERS[name](path, problems=Problems(strict=strict), **given)
+
+
+def recognize(path: Path) -> str:
+    """Return the format of a file or folder."""
+    return _recognize_file(path) if path.is_file() else _recognize_folder(path)
 
 
 def _recognize_file(path: Path) -> str:

@@ -6,7 +6,6 @@ its group of rows when it is needed.
 
 import functools
 import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,27 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from vsgraph.common.regular import is_regular
+from vsgraph.crawls.arrow_files import first_field, is_arrow, is_parquet, mapped, schema_of
 from vsgraph.errors import InputError
 
 BYTES, PATH = "bytes", "path"
 PLACE = ("shard", "offset", "size")
-LARGEST_GROUP = 2**30  # bytes of a group of rows, which are read together
-ARROW = (".parquet", ".arrow")
-
-
-def is_arrow(file: Path) -> bool:
-    """Return whether a file is Parquet or Arrow, by its ending."""
-    return file.suffix.lower() in ARROW
-
-
-def schema_of(file: Path) -> pa.Schema:
-    """Return the columns of a Parquet or Arrow file."""
-    if not is_regular(file):
-        raise InputError(f"{file} is not a file")
-    if file.suffix.lower() == ".parquet":
-        return pq.read_schema(file)
-    return _mapped(file, file.stat().st_mtime_ns).schema
+LARGEST_GROUP = 2**30  # bytes of a group of rows, which are kept together
+FEW = 16  # pictures that are decoded at a time
 
 
 def _holds_bytes(kind: pa.DataType) -> bool:
@@ -53,40 +38,16 @@ def picture_column(file: Path) -> str | None:
 def _picture_column(schema: pa.Schema) -> str | None:
     for field in schema:
         if pa.types.is_struct(field.type) and BYTES in {f.name for f in field.type}:
-            return field.name if _holds_bytes(field.type.field(BYTES).type) else None
+            kinds = [f.type for f in field.type if f.name == BYTES]
+            return field.name if len(kinds) == 1 and _holds_bytes(kinds[0]) else None
     binary = [field.name for field in schema if _holds_bytes(field.type)]
     known = ("image", "img", "picture", "jpg", "png", "webp", "image_bytes", "bytes")
     return next((name for name in binary if name.lower() in known), None)
 
 
-def column_batches(file: Path, names: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
-    """Yield blocks of some columns; without any name, blocks without columns."""
-    if file.suffix.lower() == ".arrow":
-        table = _mapped(file, file.stat().st_mtime_ns)
-        for start in range(0, len(table), size):
-            places = [table.schema.get_all_field_indices(name)[0] for name in names]
-            part = table.slice(start, size).select(places)
-            part.validate(full=True)  # a mapped file is not checked before
-            part = part.combine_chunks()
-            yield from part.to_batches()
-        return
-    yield from pq.ParquetFile(file).iter_batches(size, columns=list(names))
-
-
-@functools.lru_cache(maxsize=64)
-def _mapped(file: Path, changed: int) -> pa.Table:  # noqa: ARG001
-    """Return an Arrow file, mapped from disk; `changed` tells files of one name apart."""
-    source = pa.memory_map(str(file))
-    try:
-        return pa.ipc.open_stream(source).read_all()
-    except pa.ArrowInvalid:
-        source.seek(0)
-        return pa.ipc.open_file(source).read_all()
-
-
-def _first(table: pa.Table, name: str) -> pa.ChunkedArray:
+def _cells_of(batch: pa.RecordBatch | pa.Table, name: str) -> Any:  # noqa: ANN401
     """Return the first column of a name, checked."""
-    column = table.column(table.schema.get_all_field_indices(name)[0])
+    column = batch.column(batch.schema.get_all_field_indices(name)[0])
     column.validate(full=True)
     return column
 
@@ -103,7 +64,8 @@ def class_labels(file: Path) -> dict[str, list[str]]:
         inner = feature[0] if isinstance(feature, list) and feature else feature
         inner = inner.get("feature", inner) if isinstance(inner, dict) else {}
         if isinstance(inner, dict) and isinstance(inner.get("names"), list):
-            found[name] = list(map(str, inner["names"]))
+            names = (str(one).encode("utf-8", "replace").decode() for one in inner["names"])
+            found[name] = list(names)
     return found
 
 
@@ -124,11 +86,23 @@ def named_classes(column: pa.Array, names: list[str] | None) -> pa.Array:
     return pa.array(names, pa.string()).take(numbers)
 
 
-def places(file: Path, column: str, root: Path, first: int, n_rows: int) -> dict[str, Any]:
+def path_column(file: Path, column: str) -> list[str]:
+    """Return the column of the paths that stand beside the pictures, if there is one."""
+    kind = first_field(schema_of(file), column).type
+    if not pa.types.is_struct(kind) or PATH not in {field.name for field in kind}:
+        return []
+    return [f"{column}.{PATH}"] if is_parquet(file) else [column]
+
+
+def places(
+    file: Path, column: str, root: Path, first: int, batch: pa.RecordBatch
+) -> dict[str, Any]:
     """Return the names and places of the pictures of a block of rows."""
-    shard = file.relative_to(root).as_posix()
+    shard, n_rows = file.relative_to(root).as_posix(), batch.num_rows
     rows = range(first, first + n_rows)
-    suffixes = _suffixes(file, column, first, n_rows)
+    suffixes = [""] * n_rows
+    if column in batch.schema.names:
+        suffixes = _suffixes(_cells_of(batch, column))
     names = [f"{shard}/{row:09d}{suffix}" for row, suffix in zip(rows, suffixes, strict=True)]
     return {
         column: pa.array(names, pa.string()),
@@ -138,11 +112,18 @@ def places(file: Path, column: str, root: Path, first: int, n_rows: int) -> dict
     }
 
 
+def _suffixes(cells: pa.StructArray) -> list[str]:
+    """Return the ending of the path that stands beside each picture, '' if it has none."""
+    paths = (path.as_py() for path in pc.struct_field(cells, PATH))  # one at a time: some are long
+    endings = (PurePosixPath(str(path or "")).suffix.lower() for path in paths)
+    return [e if e.isascii() and e[1:].isalnum() and len(e) < 6 else "" for e in endings]
+
+
 @functools.lru_cache(maxsize=64)
 def _mean_size(file: Path, column: str, changed: int) -> int:  # noqa: ARG001
     """Return the mean number of bytes of a picture in a file, at least 1."""
-    if file.suffix.lower() == ".arrow":
-        return max(1, file.stat().st_size // max(1, len(_mapped(file, file.stat().st_mtime_ns))))
+    if not is_parquet(file):
+        return max(1, file.stat().st_size // max(1, len(mapped(file))))
     record = pq.ParquetFile(file).metadata
     return max(1, sum(_group_bytes(record, column)) // max(1, record.num_rows))
 
@@ -158,26 +139,6 @@ def _group_bytes(record: Any, column: str) -> list[int]:  # noqa: ANN401
     return sizes
 
 
-def _suffixes(file: Path, column: str, first: int, n_rows: int) -> list[str]:
-    """Return the ending of the path that stands beside each picture, '' if there is none."""
-    kind = schema_of(file).field(column).type
-    if not pa.types.is_struct(kind) or PATH not in {field.name for field in kind}:
-        return [""] * n_rows
-    paths = _paths(file, column, file.stat().st_mtime_ns)[first : first + n_rows].to_pylist()
-    endings = (PurePosixPath(path or "").suffix.lower() for path in paths)
-    return [e if e.isascii() and e[1:].isalnum() and len(e) < 6 else "" for e in endings]
-
-
-@functools.lru_cache(maxsize=1)
-def _paths(file: Path, column: str, changed: int) -> pa.ChunkedArray:
-    """Return the paths that stand beside the pictures of a file."""
-    if file.suffix.lower() == ".arrow":
-        cells = _first(_mapped(file, changed), column)
-        return pc.struct_field(cells, PATH).cast(pa.string())
-    table = pq.ParquetFile(file).read([f"{column}.{PATH}"])
-    return pc.struct_field(_first(table, column), PATH).cast(pa.string())
-
-
 def read_picture_cell(file: Path, row: int, most: int) -> bytes:
     """Return at most so many bytes of the picture in a row of a file; empty if there is none."""
     changed = file.stat().st_mtime_ns
@@ -191,7 +152,7 @@ def read_picture_cell(file: Path, row: int, most: int) -> bytes:
 @functools.lru_cache(maxsize=64)
 def _starts(file: Path, changed: int) -> Any:  # noqa: ANN401, ARG001
     """Return the first row of each group of rows of a file."""
-    if file.suffix.lower() == ".arrow":
+    if not is_parquet(file):
         return np.zeros(1, np.int64)
     record = pq.ParquetFile(file).metadata
     counts = [record.row_group(i).num_rows for i in range(record.num_row_groups)]
@@ -199,20 +160,25 @@ def _starts(file: Path, changed: int) -> Any:  # noqa: ANN401, ARG001
 
 
 @functools.lru_cache(maxsize=3)
-def _cells(file: Path, changed: int, number: int) -> pa.ChunkedArray:
+def _cells(file: Path, changed: int, number: int) -> pa.ChunkedArray:  # noqa: ARG001
     """Return the pictures of a group of rows, as bytes."""
     column = picture_column(file)
     if column is None:
         raise OSError(f"{file} has no pictures any more")
-    if file.suffix.lower() == ".arrow":
-        cells = _first(_mapped(file, changed), column)
-    else:
-        reader = pq.ParquetFile(file)
-        size = _group_bytes(reader.metadata, column)[number]
+    if not is_parquet(file):
+        return _bytes_of(_cells_of(mapped(file), column))
+    batches = pq.ParquetFile(file).iter_batches(FEW, row_groups=[number], columns=[column])
+    parts, size = [], 0
+    for batch in batches:
+        parts.append(_bytes_of(_cells_of(batch, column)))
+        size += parts[-1].nbytes
         if size > LARGEST_GROUP:
             raise InputError(
-                f"{file}: a group of rows has {size / 1e9:.1f} GB of pictures, which are read "
-                "together; write it again with smaller ones (row_group_size=1000)"
+                f"{file}: a group of rows has more than {LARGEST_GROUP / 1e9:.1f} GB of pictures, "
+                "which are kept together; write it again with smaller ones (row_group_size=1000)"
             )
-        cells = _first(reader.read_row_group(number, columns=[column]), column)
+    return pa.chunked_array(parts)
+
+
+def _bytes_of(cells: Any) -> Any:  # noqa: ANN401
     return pc.struct_field(cells, BYTES) if pa.types.is_struct(cells.type) else cells

@@ -10,9 +10,10 @@ import numpy as np
 from vsgraph.common.blocks import evenly_spread
 from vsgraph.common.files import RECORD, refuse_file
 from vsgraph.crawls.crawl import Crawl
-from vsgraph.encoders.images import BATCH, image_encoder
+from vsgraph.encoders.images import image_encoder
 from vsgraph.encoders.pipeline import embed_images, embed_texts
 from vsgraph.encoders.protocol import ImageEncoder, TextEncoder
+from vsgraph.encoders.runtimes.runners import BATCH
 from vsgraph.encoders.sources.lsa import Lsa
 from vsgraph.encoders.text import text_encoder
 from vsgraph.encoders.vectors import Embedding

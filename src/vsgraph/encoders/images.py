@@ -22,7 +22,6 @@ from vsgraph.pictures.decode import Pixels, Preparation, decoder, quiet_decoders
 from vsgraph.pictures.opener import MOST_BYTES, PictureError
 
 DEFAULT = "lite0"
-BATCH = 16
 
 
 def image_encoder(
@@ -114,7 +113,8 @@ class ModelEncoder:
 
     def encode(self, pixels: Pixels) -> Encoded:
         """Return features, and class probabilities if the network was trained on your classes."""
-        parts = [self._encode_batch(pixels[i : i + BATCH]) for i in range(0, len(pixels), BATCH)]
+        step = self.runner.batch
+        parts = [self._encode_batch(pixels[i : i + step]) for i in range(0, len(pixels), step)]
         vectors = np.concatenate([part[0] for part in parts])
         if not self.n_classes:
             return Encoded(vectors)
@@ -122,8 +122,8 @@ class ModelEncoder:
 
     def _encode_batch(self, pixels: Pixels) -> list[NDArray[np.float32]]:
         full = pixels
-        if len(pixels) < BATCH:
-            full = np.zeros((BATCH, *pixels.shape[1:]), np.uint8)
+        if len(pixels) < self.runner.batch:
+            full = np.zeros((self.runner.batch, *pixels.shape[1:]), np.uint8)
             full[: len(pixels)] = pixels
         outputs = (output[: len(pixels)] for output in self.runner(self._as_input(full)))
         return [maps.mean(axis=(2, 3)) if maps.ndim == 4 else maps for maps in outputs]

@@ -1,5 +1,6 @@
 """Text encoders by name: MiniLM offline, any sentence-transformers or transformers folder, LSA."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,18 +11,22 @@ from numpy.typing import NDArray
 from vsgraph.common.blocks import in_threads
 from vsgraph.common.checks import check_one_of
 from vsgraph.encoders.protocol import TextEncoder, Vectors
+from vsgraph.encoders.runtimes.conversion import quietly
 from vsgraph.encoders.runtimes.models import Model, hash_files, hash_words, need, package_folder
-from vsgraph.encoders.runtimes.runners import Opening, open_model
+from vsgraph.encoders.runtimes.runners import BATCH, Opening, open_model
+from vsgraph.encoders.sources.architectures import SIZES
+from vsgraph.encoders.sources.checkpoints import is_checkpoint
 from vsgraph.encoders.sources.hub import find_folder, load_pretrained, read_json, weight_files
-from vsgraph.errors import InputError
+from vsgraph.errors import InputError, VSGraphWarning
 
 DEFAULT = "minilm"
 LONG = ("truncate", "chunk")
 MOST_CHUNKS = 8
 CHARACTERS = 12  # per token at most: the rest of an endless text is not tokenized
-BATCH_TOKENS = 1024
+ROW_TOKENS = 64  # tokens of texts that count for one picture in a batch
 VOCABULARIES = ("vocab.txt", "vocab.json", "spiece.model", "tokenizer.model",
                 "sentencepiece.bpe.model")  # fmt: skip
+JOINT = {"clip", "siglip"}  # kinds with pictures and texts in one space
 POOLINGS = ("cls", "mean", "max", "lasttoken")
 TokenBatch = tuple[  # (ids, mask), each (n, length), and the number of each piece
     tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.intp]
@@ -69,13 +74,38 @@ def text_encoder(
         folder = find_folder(str(name), "the text encoder")
     settings = _TextSettings(folder, max_tokens)
     tokens = Tokens(folder, settings.max_tokens, settings.pad_always, long_texts)
-    inputs = [batch for batch, _ in tokens.batches(tokens.pieces(samples)[0])]
+    inputs = [batch for batch, _ in tokens.batches(tokens.pieces(samples)[0], ROW_TOKENS * BATCH)]
     model = _text_model(str(name), folder, settings)
     runner = open_model(model, runtime=runtime, precision=precision, samples=inputs)
     options = {"max_tokens": max_tokens, "long_texts": long_texts, "samples": samples}
     is_path = str(name) != DEFAULT and Path(name).exists()
     opening = Opening(text_encoder, Path(name) if is_path else str(name), options, runner)
     return TextModel(tokens, opening)
+
+
+def text_part(image_encoder: str, *, runtime: str = "auto") -> TextEncoder | None:
+    """Return the text part of an image encoder, in the space of its pictures; None without one.
+
+    CLIP and SigLIP have one, given as a folder or by a hub's name.
+    """
+    if image_encoder in SIZES or image_encoder.startswith("timm:"):
+        return None
+    path = Path(image_encoder)
+    if path.suffix == ".onnx" or is_checkpoint(path):
+        return None
+    folder = find_folder(image_encoder, "the image encoder")
+    config = read_json(folder / "config.json")
+    if config.get("model_type") not in JOINT or "text_config" not in config:
+        return None
+    if not any((folder / name).exists() for name in ("tokenizer.json", *VOCABULARIES)):
+        warnings.warn(
+            f"{folder} has a text part but no tokenizer, so pictures are not compared with "
+            "descriptions of the classes",
+            VSGraphWarning,
+            stacklevel=2,
+        )
+        return None
+    return text_encoder(image_encoder, runtime=runtime)
 
 
 class _TextSettings:
@@ -119,7 +149,8 @@ def _text_model(name: str, folder: Path, settings: _TextSettings) -> Model:
         need("a text encoder", "encoders", "torch", "transformers")
         from vsgraph.encoders.sources.towers import TextTower
 
-        network = load_pretrained(folder, _text_class(settings.kind))
+        with quietly():
+            network = load_pretrained(folder, _text_class(settings.kind))
         return TextTower(network, settings.pooling, _load_dense(settings.dense))
 
     def example() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -186,14 +217,14 @@ class Tokens:
             owners += [i] * len(parts)
         return pieces, np.array(owners, np.intp)
 
-    def batches(self, pieces: Sequence[list[int]]) -> list[TokenBatch]:
+    def batches(self, pieces: Sequence[list[int]], n_tokens: int) -> list[TokenBatch]:
         """Return batches of pieces of nearly the same length, longest first."""
         lengths = np.array([len(piece) for piece in pieces], np.intp)
         order = np.argsort(-lengths, kind="stable")
         batches, start = [], 0
         while start < len(order):
             longest = int(max(lengths[order[start]], self._pad_always, 1))
-            rows = order[start : start + max(1, BATCH_TOKENS // longest)]
+            rows = order[start : start + max(1, n_tokens // longest)]
             ids = np.full((len(rows), longest), self._pad, np.int64)
             mask = np.zeros_like(ids)
             for place, row in enumerate(rows):
@@ -236,7 +267,8 @@ class TextModel:
         self.opening = opening
         self.runner = opening.runner
         self._tokens = tokens
-        self.fingerprint = hash_words(self.runner.fingerprint, tokens.fingerprint, BATCH_TOKENS)
+        self._n_tokens = ROW_TOKENS * self.runner.batch
+        self.fingerprint = hash_words(self.runner.fingerprint, tokens.fingerprint, self._n_tokens)
         self.n_dims = self.encode(["a"]).shape[1]
 
     def __repr__(self) -> str:
@@ -251,7 +283,7 @@ class TextModel:
         if not filled:
             return np.zeros((len(texts), getattr(self, "n_dims", 0)), np.float32)
         pieces, owners = self._tokens.pieces([texts[i] for i in filled])
-        batches = self._tokens.batches(pieces)
+        batches = self._tokens.batches(pieces, self._n_tokens)
         outputs = list(in_threads(lambda batch: self.runner(*batch[0])[0], batches))
         vectors = np.concatenate(outputs)  # (n_pieces, n_dims), in the order of the batches
         by_piece = np.empty_like(vectors)

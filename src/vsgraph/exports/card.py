@@ -1,12 +1,10 @@
 """The data card of an export: where its labels come from, what was changed, how sure they are."""
 
-import html
-
 import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.common.checks import label_matrix
-from vsgraph.common.formatting import markdown_table, number, percent
+from vsgraph.common.formatting import markdown_table, markdown_text, number, percent
 from vsgraph.common.version import __version__
 from vsgraph.exports.job import Job
 from vsgraph.exports.names import one_line
@@ -32,7 +30,7 @@ image. No person looked at each image. The crawl was read as {format}: {n_crawl:
 def write_card(job: Job) -> None:
     """Write ``README.md`` into the folder of an export."""
     exported, crawl = job.exported, job.crawl
-    name = html.escape(one_line(crawl.root.resolve().name), quote=False)
+    name = markdown_text(one_line(crawl.root.resolve().name))
     parts = [
         f"# {name}, labels corrected by vsgraph",
         f"{exported.n_images:,} images as {exported.to}.",
@@ -106,7 +104,7 @@ def _classes(job: Job) -> str:
     moved = (correction.decisions[rows] == Decision.RELABEL) @ given
     mean = correction.confidence[rows] @ given / np.maximum(n_images, 1)
     cells = [
-        [html.escape(one_line(name), quote=False), int(n_images[c]), int(moved[c]),
+        [markdown_text(one_line(name)), int(n_images[c]), int(moved[c]),
          number(mean[c] if n_images[c] else None, ".2f")]
         for c, name in enumerate(job.class_names[:MOST_CLASSES])
     ]  # fmt: skip

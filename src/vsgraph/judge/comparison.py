@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from scipy.special import bdtr
 
 from vsgraph.common.checks import check_truth, check_vector, label_matrix
-from vsgraph.common.formatting import markdown_table, number, percent, plain
+from vsgraph.common.formatting import markdown_table, markdown_text, number, percent, plain
 from vsgraph.errors import InputError
 from vsgraph.judge.counts import Truth, per_class
 from vsgraph.judge.judged import all_right
@@ -95,9 +95,12 @@ class Comparison:
     def to_markdown(self) -> str:
         """Return a Markdown page: the summary, the decisions, the classes that differ most."""
         flows = [[name, *row] for name, row in zip(NAMES, self.flows.tolist(), strict=True)]
-        rows = [list(row.values()) for row in self.per_class[:N_SHOWN]]
+        rows = [
+            [markdown_text(row["class"]), *list(row.values())[1:]]
+            for row in self.per_class[:N_SHOWN]
+        ]
         parts = [
-            "\n".join(f"- {line}" for line in str(self).splitlines()),
+            "\n".join(f"- {markdown_text(line)}" for line in str(self).splitlines()),
             "## Decisions: first (rows), second (columns)",
             markdown_table(["", *NAMES], flows),
             "## Classes that differ most",

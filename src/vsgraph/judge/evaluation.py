@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from vsgraph.common.checks import check_truth, check_vector
-from vsgraph.common.formatting import markdown_table, number, percent, plain
+from vsgraph.common.formatting import markdown_table, markdown_text, number, percent, plain
 from vsgraph.errors import InputError
 from vsgraph.judge.counts import ClassCounts, Truth, count_classes
 from vsgraph.judge.judged import Case, count_right
@@ -183,7 +183,7 @@ class Evaluation:
             for group, shares in self.accuracy.items()
         ]
         classes = [
-            [row["class"], *(f"{row[k]:g}" for k in ("shown", "web", "final"))]
+            [markdown_text(row["class"]), *(f"{row[k]:g}" for k in ("shown", "web", "final"))]
             + [percent(row[k]) for k in list(row)[4:]]
             for row in self.per_class()
         ]
@@ -193,7 +193,7 @@ class Evaluation:
             for b in self.calibration.to_rows()
         ]
         parts = [
-            "\n".join(f"- {line}" for line in str(self).splitlines()),
+            "\n".join(f"- {markdown_text(line)}" for line in str(self).splitlines()),
             "## Right",
             markdown_table(["images", "before", "after", "likeliest class"], groups),
             "## By class",
@@ -201,7 +201,7 @@ class Evaluation:
             "## Largest confusions",
             markdown_table(
                 ["shows", "was given", "images"],
-                [[a, b, f"{n:.1f}"] for a, b, n in self.confusions()],
+                [[markdown_text(a), markdown_text(b), f"{n:.1f}"] for a, b, n in self.confusions()],
             ),
             "## Reliability",
             markdown_table(["confidence", "images", "mean confidence", "right"], bins),

@@ -28,21 +28,32 @@ from vsgraph.method.network import train_in_rounds
 from vsgraph.method.open_set import TextsAround
 from vsgraph.method.scoring import ImageScores, Scorer
 from vsgraph.method.unchecked import UNCHECKED, PictureDoubt, has_texts, match_pictures
-from vsgraph.neighbors.search import Neighbors, find_neighbors
+from vsgraph.neighbors.search import Neighbors, find_neighbors, update_neighbors
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Anchors, Decisions
 from vsgraph.settings import Settings
 
 
 def build_graph(job: Job) -> Graph:
-    """Connect every image with those that look most like it, as in Eq. 1."""
+    """Connect every image with those that look most like it, as in Eq. 1.
+
+    If most neighbors are known from an earlier result, only the others are searched for.
+    """
     own, settings = job.inputs.graph, job.settings
     if own is not None and not isinstance(own, Neighbors):
         return Graph(own, np.nan)
+    options: Any = {
+        "search": settings.neighbor_search, "recall": settings.neighbor_recall,
+        "progress": job.progress,
+    }  # fmt: skip
+    known = job.known_neighbors if own is None else None
+    if known is not None:
+        updated = update_neighbors(job.inputs.features, known, **options)
+        if updated is not None:
+            return Graph(connect(updated), updated.recall, int(known.to_search.sum()))
     neighbors = own or find_neighbors(
-        job.inputs.features, n_neighbors=settings.n_neighbors, search=settings.neighbor_search,
-        recall=settings.neighbor_recall, progress=job.progress,
-    )  # fmt: skip
+        job.inputs.features, n_neighbors=settings.n_neighbors, **options
+    )
     return Graph(connect(neighbors), neighbors.recall)
 
 
@@ -77,13 +88,14 @@ def train_network(job: Job, graph: Graph, choice: AnchorChoice) -> TrainedNetwor
     """Train the graph network on the anchors (Eq. 6 and 7), in one round or several."""
     network, anchors = train_in_rounds(
         job.inputs.features, graph.adjacency, choice.anchors, job.inputs.labels,
-        exclusive=job.inputs.single, settings=job.settings, progress=job.progress,
+        exclusive=job.inputs.single, settings=job.settings, start=job.start_weights,
+        progress=job.progress,
     )  # fmt: skip
     return TrainedNetwork(network, anchors)
 
 
 def weigh_witnesses(job: Job, trained: TrainedNetwork) -> Weigher | None:
-    """Learn how far to believe graph, CNN, web label and text; None where Eq. 8 decides."""
+    """Learn how far to believe each witness and the text; None where Eq. 8 decides."""
     inputs, network = job.inputs, trained.network
     if not job.settings.text_evidence:
         return None
@@ -91,7 +103,7 @@ def weigh_witnesses(job: Job, trained: TrainedNetwork) -> Weigher | None:
         warnings.warn(UNCHECKED, VSGraphWarning, stacklevel=2)
         return None
     return learn_weights(
-        [network] if inputs.cnn_probs is None else [network, inputs.cnn_probs],
+        {"graph": network, **inputs.witnesses},
         inputs.text_embeddings, inputs.label_embeddings, inputs.labels,
         given=network.anchored, single=inputs.single, progress=job.progress,
     )  # fmt: skip
@@ -175,7 +187,10 @@ STAGES = (
     ),
     Stage(
         "evidence",
-        reads=("text_embeddings", "label_embeddings", "web_labels", "words", "cnn_probs"),
+        reads=(
+            *("features", "text_embeddings", "label_embeddings", "web_labels"),
+            *("words", "cnn_probs", "prompt_embeddings"),
+        ),
         needs=("network",),
         settings=("text_evidence",),
         work=weigh_witnesses,
@@ -183,12 +198,8 @@ STAGES = (
     Stage(
         "doubt",
         reads=(
-            "features",
-            "text_embeddings",
-            "label_embeddings",
-            "web_labels",
-            "words",
-            "cnn_probs",
+            *("features", "text_embeddings", "label_embeddings", "web_labels"),
+            *("words", "cnn_probs", "prompt_embeddings"),
         ),
         needs=("smoothing", "network", "evidence"),
         settings=("text_evidence",),
@@ -196,7 +207,10 @@ STAGES = (
     ),
     Stage(
         "scores",
-        reads=("features", "text_embeddings", "label_embeddings", "words", "cnn_probs", "answers"),
+        reads=(
+            *("features", "text_embeddings", "label_embeddings"),
+            *("words", "cnn_probs", "prompt_embeddings", "answers"),
+        ),
         needs=("smoothing", "network", "evidence", "doubt"),
         settings=("confidence_threshold", "gnn_weight", "kept_scores"),
         work=score_images,
@@ -252,6 +266,8 @@ class Solver:
     given: Inputs
     progress: bool = False
     settings: Settings = dataclasses.field(default_factory=Settings)
+    known_neighbors: None = None  # nothing is known before
+    start_weights: None = None
     _results: dict[str, tuple[dict[str, Any], Any]] = dataclasses.field(default_factory=dict)
 
     @functools.cached_property

@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from vsgraph.common.blocks import as_floats, evenly_spread
+from vsgraph.common.blocks import evenly_spread
 from vsgraph.common.checks import Floats
 from vsgraph.method.doubt import Doubt, between
 from vsgraph.method.evidence import Weigher
@@ -45,9 +45,7 @@ def _sampled_beliefs(doubt: Doubt, network: Network, weigher: Weigher) -> Floats
     for part in evenly_spread(-(-n_images // PART), N_PARTS):
         rows = slice(PART * int(part), min(PART * (int(part) + 1), n_images))
         graph = network[rows]
-        cnn = inputs.cnn_probs
-        heard = [graph] if cnn is None else [graph, as_floats(np.asarray(cnn[rows]))]
-        final, _ = weigher.weigh(rows, heard)
+        final, _ = weigher.weigh(rows, [graph, *inputs.heard(rows).values()])
         belief = doubt.believe(rows, graph, final)
         parts.append(belief[np.arange(len(belief)), inputs.web_labels[rows]])
     return np.concatenate(parts)

@@ -26,6 +26,7 @@ def correct(  # noqa: PLR0913
     class_names: Sequence[str] | None = None,
     words: Words | None = None,
     answers: ArrayLike | None = None,
+    prompt_embeddings: ArrayLike | None = None,
     settings: Settings | None = None,
     progress: bool = False,
 ) -> Correction:
@@ -57,6 +58,9 @@ def correct(  # noqa: PLR0913
     answers : int array of shape (n_images,), optional
         What people say that images show: a class, -1 for none of the classes, -2 for an image that
         nobody has looked at. Only if images have one web label each.
+    prompt_embeddings : array of shape (n_classes, n_dims), optional
+        Descriptions of the labels in the space of the features, from the text part of the model
+        that encoded the pictures (CLIP, SigLIP). What they say of each picture is weighed too.
     settings : Settings, optional
         The numbers to use; the defaults otherwise.
     progress : bool
@@ -87,5 +91,6 @@ def correct(  # noqa: PLR0913
     inputs = check_inputs(
         features, text_embeddings, label_embeddings, web_labels, cnn_probs,
         graph=graph, sources=sources, class_names=class_names, words=words, answers=answers,
+        prompt_embeddings=prompt_embeddings,
     )  # fmt: skip
     return Solver(inputs, progress=progress).correct(settings)

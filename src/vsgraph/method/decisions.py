@@ -61,8 +61,8 @@ def decide_all(scores: ImageScores, web_labels: NDArray[Any], *, settings: Setti
         In the shape of `web_labels`.
     """
     if scores.unwanted is not None:
-        purity = settings.purity if scores.text is not None else 0.0  # meanings are not checked
-        return decide_by_purity(scores, scores.unwanted, web_labels, purity=purity)
+        least = least_kept(scores, web_labels, settings=settings)
+        return decide_by_belief(scores, scores.unwanted, web_labels, least=least)
     far = _far_images(scores, settings, several=web_labels.ndim == 2)
     final_labels = np.empty_like(web_labels)
     decisions, rules = np.empty((2, len(web_labels)), np.uint8)
@@ -76,18 +76,25 @@ def decide_all(scores: ImageScores, web_labels: NDArray[Any], *, settings: Setti
     return Decisions(final_labels, decisions, rules)
 
 
-def decide_by_purity(
-    scores: ImageScores,
-    unwanted: NDArray[np.int16],
-    web_labels: NDArray[np.intp],
-    *,
-    purity: float,
+def least_kept(scores: ImageScores, web_labels: NDArray[np.intp], *, settings: Settings) -> float:
+    """Return the least probability of a label that is kept, for the wanted share of right ones."""
+    purity = settings.purity if scores.text is not None else 0.0  # meanings are not checked
+    shows_class = _judged(scores, web_labels) & (np.asarray(scores.unwanted) < 0)
+    return least_belief(scores.final.max()[shows_class], purity)
+
+
+def _judged(scores: ImageScores, web_labels: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return which images there is something to judge by; a web label of -1 is none."""
+    return (scores.anchored[web_labels] | (web_labels < 0)) & ~scores.silent
+
+
+def decide_by_belief(
+    scores: ImageScores, unwanted: NDArray[np.int16], web_labels: NDArray[np.intp], *, least: float
 ) -> Decisions:
-    """Decide on every image so that the share `purity` of the labels left is right."""
+    """Decide on every image; labels less probable than `least` are not kept."""
     likeliest, belief = scores.final.argmax(), scores.final.max()
-    judged = scores.anchored[web_labels] & ~scores.silent
+    judged = _judged(scores, web_labels)
     shows_class = judged & (unwanted < 0)
-    least = least_belief(belief[shows_class], purity)
     rules = np.select(
         [~judged, ~shows_class, belief < HALF, belief < least, likeliest == web_labels],
         [Rule.NOT_JUDGED, Rule.UNWANTED, Rule.OPEN_SET, Rule.DOUBTFUL, Rule.AGREES],

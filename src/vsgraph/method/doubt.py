@@ -30,7 +30,7 @@ from vsgraph.common.blocks import as_floats, evenly_spread, row_blocks
 from vsgraph.common.checks import Floats, filled_rows, unit_rows
 from vsgraph.method.inputs import Inputs, Words
 from vsgraph.method.open_set import TextsAround, typical_match
-from vsgraph.method.probe import linear_probe
+from vsgraph.method.probe import Probes, learn_probe
 from vsgraph.result.parts import Anchors
 from vsgraph.result.scores import TopScores, log_odds
 
@@ -140,6 +140,7 @@ class Naming:
     usual_mention: Floats  # (n_classes,) share of each class's texts that have its name
     called: TopScores  # (n_images, n_classes) whether similar images are called so
     call_rate: Floats  # (n_classes,) the same of images that are called so; 0 if there are few
+    probe: Probes  # that learned who is called so
 
     def terms(self, rows: slice, text: Floats) -> list[Floats]:
         """Return the terms of a block that need names; `text` has rows of length one or zero."""
@@ -174,13 +175,16 @@ class Doubt:
     distance: Distance
     naming: Naming | None
     shift: float = 0.0  # added to all log odds, see :mod:`vsgraph.method.calibration`
+    bare: Floats | None = None  # (n_terms,), for images without text; None if it is the same
 
     def believe(self, rows: slice, gnn: Floats, final: Floats) -> Floats:
         """Return the probability that each image of a block shows each class."""
         terms = self.terms(rows, gnn, final)
         total = np.full(gnn.shape, self.shift)
-        for weight, term in zip(self.weights, terms, strict=True):
-            total += weight * term
+        no_text = terms[TERMS.index("no text")]  # (n_rows, 1)
+        bare = self.weights if self.bare is None else self.bare
+        for weight, without, term in zip(self.weights, bare, terms, strict=True):
+            total += np.where(no_text, without, weight) * term
         right, probs = np.exp(terms[TERMS.index("distance")]), expit(total)
         return np.where(right < HARDLY, np.minimum(probs, right), probs).astype(np.float32)
 
@@ -215,13 +219,13 @@ def learn_doubt(
     if words is not None:
         named = _named(words)
         n_classes = named.shape[1]
-        called = linear_probe(
-            inputs.features, named, n_classes=n_classes, n_folds=FOLDS, n_kept=KEPT,
-            progress=progress,
-        )  # fmt: skip
+        probe = learn_probe(
+            inputs.features, named, n_classes=n_classes, n_folds=FOLDS, progress=progress
+        )
+        called = probe.out_of_fold(n_kept=KEPT, progress=progress)
         scale = _scale(inputs, words.name_embeddings, anchors)
         mention = _usual_mention(inputs, words.names)
-        naming = Naming(words, scale, mention, called, _call_rate(called, named))
+        naming = Naming(words, scale, mention, called, _call_rate(called, named), probe)
     weights = weights_at(trust, with_words=words is not None)
     scale = _scale(inputs, inputs.label_embeddings, anchors)
     distance = _distances(inputs, anchors, around, trust=trust)

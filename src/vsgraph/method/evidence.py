@@ -4,6 +4,8 @@ Four witnesses speak of the class ``c`` of image ``i``, and none is believed bli
 
     p(c)  ~  p_g(c)^a  *  p_c(c)^b  *  P(web label | c)^e  *  [ r * R(c) + (1 - r) ]
 
+- Where one model encodes pictures and descriptions, what the picture says of each description is
+  a further factor like ``p_c`` (:mod:`vsgraph.method.zero_shot`).
 - ``P(web label | c)`` is a table of how often images of a class are found under each query,
   estimated from the crawl itself: it says that half of what 'orange' finds is no fruit.
 - ``R(c)`` is how much more the text speaks of class ``c`` than texts of the crawl do on average:
@@ -20,7 +22,7 @@ found stands in :mod:`vsgraph.method.evidence_fit`.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -66,7 +68,7 @@ class Evidence:
         Estimated ``P(web label | class)``, one row per class; zeros where it cannot be given.
     weights : dict of str to float
         ``graph``, ``cnn`` and ``web`` (a, b and e of the formula), the text's ``sharpness`` and the
-        ``trust`` in it (s and r).
+        ``trust`` in it (s and r); ``zero shot`` where pictures and descriptions share a space.
 
     Examples
     --------
@@ -125,9 +127,9 @@ def weigh_evidence(
     shape = (len(text), len(meaning))
     labels = check_labels("web_labels", web_labels, n_rows=shape[0], n_classes=shape[1])
     graph = check_probs("gnn_probs", gnn_probs, shape=shape)
-    witnesses: list[Scores] = [graph]
+    witnesses: dict[str, Scores] = {"graph": graph}
     if cnn_probs is not None:
-        witnesses.append(check_probs("cnn_probs", cnn_probs, shape=shape))
+        witnesses["cnn"] = check_probs("cnn_probs", cnn_probs, shape=shape)
     learned = learn_weights(
         witnesses,
         text,
@@ -139,9 +141,11 @@ def weigh_evidence(
     if learned is None:
         return None
     blocks = row_blocks(len(text), row_bytes=8 * len(meaning))
-    parts = [learned.weigh(rows, [witness[rows] for witness in witnesses]) for rows in blocks]
+    parts = [
+        learned.weigh(rows, [witness[rows] for witness in witnesses.values()]) for rows in blocks
+    ]
     probs, factor = (np.concatenate([part[i] for part in parts]) for i in range(2))
-    return Evidence(probs, factor, learned.confusion, learned.model.summary())
+    return Evidence(probs, factor, learned.confusion, learned.summary())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,6 +154,8 @@ class Weigher:
 
     Attributes
     ----------
+    names : tuple of str
+        What the witnesses are called, the graph first.
     model : Model
         The estimated numbers.
     given : int array
@@ -164,6 +170,7 @@ class Weigher:
         An image has one class only.
     """
 
+    names: tuple[str, ...]
     model: Model
     given: NDArray[np.intp]
     text: Floats
@@ -181,6 +188,12 @@ class Weigher:
         table = np.zeros((n_classes, n_classes), np.float32)
         table[self.given] = self.model.confusion
         return table
+
+    def summary(self) -> dict[str, float]:
+        """Return how far each witness was believed."""
+        weights = dict(zip((*self.names, "web"), self.model.weights.tolist(), strict=True))
+        text = {"sharpness": self.model.sharpness, "trust": self.model.trust}
+        return {"graph": 0.0, "cnn": 0.0} | weights | text
 
     def weigh(self, rows: slice, witnesses: list[Floats]) -> tuple[Floats, Floats]:
         """Apply the formula to a block of images: probabilities, and what the text says."""
@@ -209,7 +222,7 @@ class Weigher:
 
 
 def learn_weights(
-    witnesses: Sequence[Scores],
+    witnesses: Mapping[str, Scores],
     text: Floats,
     meaning: Floats,
     labels: csr_array,
@@ -222,8 +235,8 @@ def learn_weights(
 
     Parameters
     ----------
-    witnesses : sequence of arrays or scores of shape (n_images, n_classes)
-        ``p_g``, and ``p_c`` if there is one; only the sampled rows are read.
+    witnesses : mapping of str to arrays or scores of shape (n_images, n_classes)
+        ``p_g`` ("graph") first, then others; only the sampled rows are read.
     text, meaning : float arrays
         Embeddings of texts and of all classes' descriptions.
     labels : csr_array of shape (n_images, n_classes)
@@ -251,10 +264,12 @@ def learn_weights(
         middle = _mean_direction(text, int(has_text.sum()))
     share = csr_array(diags_array(1 / np.maximum(np.diff(labels.indptr), 1)) @ labels)
     rows = _sample_rows(has_text, n_classes=len(classes))
-    heard = [_log_share(np.asarray(witness[rows])[:, classes]) for witness in witnesses]
+    heard = [_log_share(np.asarray(witness[rows])[:, classes]) for witness in witnesses.values()]
     cosines = _centered_cosines(text[rows], meanings, middle)
     model, posterior = estimate(heard, cosines, share[rows], classes, progress=progress)
-    return Weigher(model, classes, text, meanings, middle, share, rows, posterior, single)
+    return Weigher(
+        tuple(witnesses), model, classes, text, meanings, middle, share, rows, posterior, single
+    )
 
 
 def _mean_direction(text: Floats, n_texts: int) -> Floats:

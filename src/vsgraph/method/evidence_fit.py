@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, logit, softmax
-from tqdm import tqdm
 
 from vsgraph.common.blocks import Mapped, open_threads, row_blocks
 from vsgraph.common.checks import Floats
+from vsgraph.common.progress import bar
 
 ROUNDS = 8
 PRIOR_TEXTS = 30  # what the usual weights count for, so that a small crawl cannot stray far
@@ -29,7 +29,7 @@ Doubles = NDArray[np.float64]
 class Model:
     """The estimated numbers of the module's formula."""
 
-    weights: Doubles  # of the graph, of the CNN if there is one, of the web label
+    weights: Doubles  # of the graph, of further witnesses, of the web label
     sharpness: float
     trust: float
     background: Doubles  # how much texts speak of each class on average
@@ -63,17 +63,6 @@ class Model:
         told = softmax(self.sharpness * cosines, axis=1) / self.background
         return np.where(np.isnan(told), 1, self.trust * told + 1 - self.trust)
 
-    def summary(self) -> dict[str, float]:
-        """Return the numbers that a user may want to see."""
-        graph, *cnn, web = self.weights.tolist()
-        return {
-            "graph": graph,
-            "cnn": cnn[0] if cnn else 0.0,
-            "web": web,
-            "sharpness": self.sharpness,
-            "trust": self.trust,
-        }
-
 
 def estimate(
     witnesses: list[Doubles],
@@ -97,13 +86,15 @@ def estimate(
         web_prior=web_prior,
     )
     posterior = np.zeros(cosines.shape)
-    for _ in tqdm(range(ROUNDS), "evidence", disable=None if progress else True, leave=False):
-        channels = [*witnesses, model.log_web(share, posterior)]
-        model = _least_surprise(model, channels, cosines)
-        prior = softmax(weighted(model.weights, channels), axis=1)
-        posterior = prior * model.text_factor(cosines)
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        model = dataclasses.replace(model, counts=_count(model, posterior, share))
+    with bar(ROUNDS, "evidence", progress=progress) as steps:
+        for _ in range(ROUNDS):
+            channels = [*witnesses, model.log_web(share, posterior)]
+            model = _least_surprise(model, channels, cosines)
+            prior = softmax(weighted(model.weights, channels), axis=1)
+            posterior = prior * model.text_factor(cosines)
+            posterior /= posterior.sum(axis=1, keepdims=True)
+            model = dataclasses.replace(model, counts=_count(model, posterior, share))
+            steps.update()
     return model, posterior
 
 
@@ -145,7 +136,7 @@ def surprise(
     """Return how surprising the texts are given all else, a text on average, and its gradient.
 
     `x` holds the channels' weights, the sharpness and the log odds of the trust. A prior
-    worth some texts draws the weights to 1 (graph, web label) and 0 (CNN) where texts are few.
+    worth some texts draws the weights to 1 (graph, web label) and 0 (others) where texts are few.
     """
     weights, sharpness, trust = x[:-2], x[-2], expit(x[-1])
     background = _background(sharpness, cosines, mapped)

@@ -1,6 +1,7 @@
 """The arrays of a crawl, checked once, as every stage reads them."""
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from vsgraph.common.blocks import as_floats
 from vsgraph.common.checks import (
     Floats,
     check_labels,
@@ -22,6 +24,7 @@ from vsgraph.common.checks import (
 )
 from vsgraph.errors import InputError
 from vsgraph.method.graph import adopt_graph
+from vsgraph.method.zero_shot import ZeroShot
 from vsgraph.neighbors.search import Neighbors
 from vsgraph.result.parts import NONE, UNANSWERED
 from vsgraph.result.scores import TopScores
@@ -56,7 +59,7 @@ class Words:
 class Repeated(NamedTuple):
     """Scores read by rows, some columns of which stand for several classes."""
 
-    scores: Floats | TopScores
+    scores: Floats | TopScores | ZeroShot
     columns: NDArray[np.intp]
 
     def __getitem__(self, rows: Any) -> Floats:  # type: ignore[override]  # noqa: ANN401
@@ -78,6 +81,7 @@ class Inputs:
     class_names: tuple[str, ...]
     words: Words | None = None
     answers: NDArray[np.intp] | None = None  # (n_images,), what people say; None if nothing
+    prompt_embeddings: Floats | None = None  # (n_classes, n_dims), in the space of `features`
     descriptions: Floats | None = None  # (n_classes, n_text_dims), meanings without names
     n_unwanted: int = 0  # how many of the classes, the last ones, are senses that are not meant
 
@@ -108,6 +112,22 @@ class Inputs:
             n_unwanted=len(words.unwanted_of),
         )
 
+    @functools.cached_property
+    def witnesses(self) -> dict[str, Any]:
+        """What speaks of the classes besides graph, text and web label, each read by rows."""
+        prompts, words, n_classes = self.prompt_embeddings, self.words, len(self.class_names)
+        found = {} if self.cnn_probs is None else {"cnn": self.cnn_probs}
+        if prompts is None:
+            return found
+        zero_shot: Any = ZeroShot.of(self.features, prompts[:n_classes])
+        if words is not None and len(prompts) < n_classes:  # it cannot tell these senses apart
+            zero_shot = Repeated(zero_shot, np.r_[: self.n_wanted, words.unwanted_of])
+        return found | {"zero shot": zero_shot}
+
+    def heard(self, rows: slice) -> dict[str, Floats]:
+        """Return what each of the witnesses says of a block, (n_rows, n_classes)."""
+        return {name: as_floats(np.asarray(w[rows])) for name, w in self.witnesses.items()}
+
     @property
     def n_wanted(self) -> int:
         """How many of the classes are wanted; the others come after them."""
@@ -123,7 +143,7 @@ def _with_unwanted(web_labels: NDArray[np.intp], words: Words) -> csr_array:
     return label_matrix(labels, words.names.shape[1])
 
 
-def check_inputs(
+def check_inputs(  # noqa: PLR0913
     features: ArrayLike,
     text_embeddings: ArrayLike,
     label_embeddings: ArrayLike,
@@ -135,6 +155,7 @@ def check_inputs(
     class_names: Sequence[str] | None = None,
     words: Words | None = None,
     answers: ArrayLike | None = None,
+    prompt_embeddings: ArrayLike | None = None,
 ) -> Inputs:
     """Check that the arrays fit together; the parameters are those of :func:`vsgraph.correct`."""
     visual = check_matrix("features", features, keep_half=True)
@@ -160,6 +181,7 @@ def check_inputs(
         class_names=check_names(class_names, n_classes=len(meaning)),
         words=None if words is None else _check_words(words, text, len(meaning)),
         answers=None if answers is None else _check_answers(answers, shape, single=single),
+        prompt_embeddings=_check_prompts(prompt_embeddings, visual, len(meaning), words),
     )
 
 
@@ -199,6 +221,22 @@ def _check_words(words: Words, text: Floats, n_classes: int) -> Words:
         if shape != (len(text), n_columns):
             raise InputError(f"words.{name} must have shape {(len(text), n_columns)}, got {shape}")
     return words
+
+
+def _check_prompts(
+    prompts: ArrayLike | None, features: Floats, n_classes: int, words: Words | None
+) -> Floats | None:
+    """Return descriptions in the space of the features: of the classes, or of unwanted ones too."""
+    if prompts is None:
+        return None
+    given = check_meanings("prompt_embeddings", prompts)
+    n_columns = n_classes + (len(words.unwanted_of) if words else 0)
+    if given.shape not in {(n_classes, features.shape[1]), (n_columns, features.shape[1])}:
+        raise InputError(
+            f"prompt_embeddings must have shape {(n_classes, features.shape[1])}, from the text "
+            f"part of the model that the features come from; got {given.shape}"
+        )
+    return given
 
 
 def _check_answers(

@@ -113,18 +113,27 @@ def sigmoid_loss(logits: Floats) -> tuple[Floats, Floats]:
 
 
 def train_to_optimum(
-    inputs: Floats, task: AnchorTask, *, settings: Settings, progress: bool = False
+    inputs: Floats,
+    task: AnchorTask,
+    *,
+    settings: Settings,
+    start: Floats | None = None,
+    progress: bool = False,
 ) -> Floats:
     """Minimize the anchor loss with weight decay to its only optimum, by L-BFGS.
 
-    The optimum does not depend on a start, a learning rate or a number of epochs. It lies in the
-    span of the anchors' inputs, so with fewer anchors than dimensions it is searched for there.
+    The optimum does not depend on a start, a learning rate or a number of epochs; weights to start
+    from, (n_inputs, n_classes), only make the way shorter. It lies in the span of the anchors'
+    inputs, so with fewer anchors than dimensions it is searched for there.
     """
     few = len(inputs) < inputs.shape[1]
     span = np.linalg.qr(inputs.T)[0] if few else None  # (n_inputs, n_rows)
     reduced = inputs if span is None else inputs @ span
     shape = (reduced.shape[1], task.targets.shape[1])
     decay = settings.weight_decay
+    first = np.zeros(shape)
+    if start is not None and start.shape == (inputs.shape[1], shape[1]):
+        first[:] = start if span is None else span.T @ start
 
     def decayed_loss(weights: Doubles) -> tuple[float, Doubles]:
         loss, slope = anchor_loss(
@@ -136,7 +145,7 @@ def train_to_optimum(
 
     with open_threads() as mapped, bar(title="network", progress=progress) as steps:
         fitted = fit_weights(
-            decayed_loss, np.zeros(shape), max_steps=MAX_STEPS, ftol=1e-12, gtol=1e-7,
+            decayed_loss, first, max_steps=MAX_STEPS, ftol=1e-12, gtol=1e-7,
             after_step=steps.update,
         )  # fmt: skip
     weights = fitted.astype(inputs.dtype)

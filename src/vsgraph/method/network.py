@@ -173,12 +173,16 @@ def train(
     task: AnchorTask,
     *,
     settings: Settings,
+    start: Floats | None = None,
     progress: bool = False,
 ) -> Network:
     """Train the network on the anchors, from features (n_images, n_dims) and the graph."""
     inputs = network_inputs(features, adjacency, settings)
-    fit = train_by_adam if settings.solver == "adam" else train_to_optimum
-    weights = fit(inputs.at(task.rows), task, settings=settings, progress=progress)
+    seen = inputs.at(task.rows)
+    if settings.solver == "adam":
+        weights = train_by_adam(seen, task, settings=settings, progress=progress)
+    else:
+        weights = train_to_optimum(seen, task, settings=settings, start=start, progress=progress)
     softmax = settings.form == "printed" and task.exclusive
     return Network(inputs, weights, task.targets.sum(axis=0) > 0, softmax)
 
@@ -203,6 +207,7 @@ def train_in_rounds(
     *,
     exclusive: bool,
     settings: Settings,
+    start: Floats | None = None,
     progress: bool = False,
 ) -> tuple[Network, Anchors]:
     """Train `settings.rounds` times, each round on the anchors that the one before found (4.5).
@@ -212,7 +217,7 @@ def train_in_rounds(
     help only on a graph of strong features.
     """
     task = anchor_task(anchors, labels, exclusive=exclusive)
-    network = train(features, adjacency, task, settings=settings, progress=progress)
+    network = train(features, adjacency, task, settings=settings, start=start, progress=progress)
     unlabeled = csr_array(labels.shape, dtype=np.float32)
     for _ in range(settings.rounds - 1):
         anchors = grow_anchors(network, anchors, confidence_threshold=settings.confidence_threshold)

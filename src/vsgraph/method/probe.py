@@ -7,6 +7,7 @@ many images of each class; the biases are then shifted to the shares of the clas
 """
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,8 +76,27 @@ def linear_probe(
     >>> probs.argmax()[[0, 19, 20]].tolist()  # the web label of image 19 is wrong
     [0, 0, 1]
     """
+    check_at_least("n_kept", check_number("n_kept", n_kept, int), 1)
+    learned = learn_probe(
+        features, web_labels, n_classes=n_classes, n_folds=n_folds, per_class=per_class,
+        random_state=random_state, progress=progress,
+    )  # fmt: skip
+    return learned.out_of_fold(n_kept=n_kept, progress=progress)
+
+
+def learn_probe(
+    features: ArrayLike,
+    web_labels: ArrayLike | csr_array,
+    *,
+    n_classes: int,
+    n_folds: int = 5,
+    per_class: int | None = None,
+    random_state: int = 0,
+    progress: bool = False,
+) -> "Probes":
+    """Learn the web labels from the features, in folds; see :func:`linear_probe`."""
     visual = check_matrix("features", features, keep_half=True)
-    for name, number in (("n_classes", n_classes), ("n_kept", n_kept), ("per_class", per_class)):
+    for name, number in (("n_classes", n_classes), ("per_class", per_class)):
         if number is not None:
             check_at_least(name, check_number(name, number, int), 1)
     labels = check_labels("web_labels", web_labels, n_rows=len(visual), n_classes=n_classes)
@@ -108,7 +128,34 @@ def linear_probe(
         for part in range(n_folds):
             probes.append(task.fit(np.flatnonzero(fold[pool] != part)))
             steps.update()
-    return _predict(rows, axes, fold, probes, n_kept=n_kept, progress=progress)
+    return Probes(rows, axes, fold, probes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Probes:
+    """What all folds learned."""
+
+    rows: Rows
+    axes: Singles  # (n_dims, n_axes)
+    fold: NDArray[np.intp]  # (n_images,), that of each image
+    probes: list["_Probe"]  # of each fold, learned from the others
+
+    def out_of_fold(self, *, n_kept: int, progress: bool = False) -> TopScores:
+        """Judge each image by the probe that has not seen it."""
+        return _predict(
+            self.rows, self.axes, self.fold, self.probes, n_kept=n_kept, progress=progress
+        )
+
+    def judge(self, features: NDArray[Any], *, n_kept: int) -> TopScores:
+        """Judge other images, (n_others, n_dims), by the mean of all folds."""
+        others, n_classes = rows_to_search(features), self.probes[0].weights.shape[1]
+        scores = TopScores.empty(len(features), n_classes, n_kept=n_kept)
+        row_bytes = 4 * (len(self.axes) + 4 * n_classes)
+        for block in row_blocks(len(features), row_bytes=row_bytes, most=MOST_ROWS):
+            turned = others.unit(block) @ self.axes
+            mean = sum(probe(turned) for probe in self.probes) / len(self.probes)
+            scores.put(block, mean * (others.scale[block] > 0)[:, None])
+        return scores
 
 
 @dataclasses.dataclass(frozen=True)

@@ -96,11 +96,10 @@ class Scorer:
 
     def _evidence(self, rows: slice) -> tuple[Floats, Floats]:
         """Return ``p_g`` of a block and all evidence, each of shape (n_rows, n_classes)."""
-        gnn, cnn = self.network[rows], self.inputs.cnn_probs
+        gnn = self.network[rows]
         if self.weigher is None:
             return gnn, gnn
-        witnesses = [gnn] if cnn is None else [gnn, as_floats(np.asarray(cnn[rows]))]
-        return gnn, self.weigher.weigh(rows, witnesses)[0]
+        return gnn, self.weigher.weigh(rows, [gnn, *self.inputs.heard(rows).values()])[0]
 
     @property
     def around(self) -> TextsAround:
@@ -132,7 +131,7 @@ class Scorer:
             silent=silent,
             anchored=self.network.anchored[:n_wanted],
             confusion=confusion,
-            weights=self.weigher.model.summary() if self.weigher else {},
+            weights=self.weigher.summary() if self.weigher else {},
         )  # fmt: skip
 
     @property
@@ -168,10 +167,7 @@ class Scorer:
     def _judge(self, rows: slice) -> dict[str, Floats]:
         """Return the scores of a block by kind, each of shape (n_rows, n_classes)."""
         gnn = self.network[rows]
-        if self.inputs.cnn_probs is None:
-            scores = {"gnn": gnn}
-        else:
-            scores = {"gnn": gnn, "cnn": as_floats(np.asarray(self.inputs.cnn_probs[rows]))}
+        scores = {"gnn": gnn, **self.inputs.heard(rows)}
         if self.weigher is not None:
             final, factor = self.weigher.weigh(rows, list(scores.values()))
             if self.doubt is not None:

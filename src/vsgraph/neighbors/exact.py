@@ -24,7 +24,7 @@ def rule_out_others(
 ) -> None:
     """Insert all missing neighbors into sorted lists of shape (n_images, n_neighbors), in place."""
     axes = principal_axes(rows, rows.features.shape[1])
-    n_axes = _cheapest_length(rows, axes, similarities[:, -1])
+    n_axes = cheapest_length(rows, axes, similarities[:, -1])
     bounds = sketch(rows, np.ascontiguousarray(axes[:, :n_axes]), share=1, progress=progress)
     raw = rows.raw
 
@@ -45,13 +45,14 @@ def rule_out_others(
         kernels.insert_pairs(near, cosines, similarities, neighbors)
 
 
-def _cheapest_length(rows: Rows, axes: Singles, needed: Singles) -> int:
+def cheapest_length(rows: Rows, axes: Singles, needed: Singles, *, most: int | None = None) -> int:
     """Return the length of sketch at which bounds and remaining cosines cost the least."""
     some = rows.alive[:: max(1, len(rows.alive) // SAMPLE)][:SAMPLE]
     turned = rows.unit(some) @ axes
     least = np.minimum(needed[some][:, None], needed[some]) - ROUNDING
     cut_off = np.sqrt(np.maximum(1 - np.cumsum(turned**2, axis=1), 0))
     lengths = np.unique([*range(STEP, len(axes), STEP), len(axes)])
+    lengths = lengths[lengths <= max(most or len(axes), lengths[0])]
     costs = []
     for length in lengths:
         cut = cut_off[:, length - 1]

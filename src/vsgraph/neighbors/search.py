@@ -4,6 +4,7 @@
 - Approximate: :mod:`vsgraph.neighbors.lists`.
 - Exact, many rows: start from approximate neighbors and rule out all other pairs,
   :mod:`vsgraph.neighbors.exact`.
+- After a small change: search only for what is new, :mod:`vsgraph.neighbors.update`.
 """
 
 import dataclasses
@@ -24,13 +25,15 @@ from vsgraph.common.checks import (
 )
 from vsgraph.common.progress import bar
 from vsgraph.errors import InputError, MissingExtraError, VSGraphWarning
-from vsgraph.neighbors.sketch import rows_to_search
+from vsgraph.neighbors.known import Known
+from vsgraph.neighbors.sketch import Rows, rows_to_search
 from vsgraph.settings import SEARCHES, Search
 
 FEW_ROWS = 2**13
 EXACT_UP_TO = 10**5
 START_RECALL = 0.95
 LARGEST = 1e15
+MOST_CHANGED = {True: 0.2, False: 0.05}  # of all rows, exact or not; else a whole search is quicker
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -126,6 +129,30 @@ def find_neighbors(
         return _compare_all(features, n_neighbors, progress=progress)
 
 
+def update_neighbors(
+    features: Floats, known: Known, *, search: Search, recall: float, progress: bool
+) -> Neighbors | None:
+    """Find the neighbors of rows, most of which are known; None if all must be searched for.
+
+    That is so if there are few rows, if much has changed, or if the recall is not reached.
+    """
+    exact = is_exact(len(features), search, recall)
+    most = MOST_CHANGED[exact] * len(features)
+    if len(features) <= FEW_ROWS or known.to_search.sum() > most or (exact and known.recall < 1):
+        return None
+    try:
+        from vsgraph.neighbors.update import update_lists
+    except ImportError:
+        return None
+    rows = _rows_in_reach(features)
+    if len(rows.alive) <= FEW_ROWS:
+        return None
+    neighbors, similarities, reached = update_lists(rows, known, progress=progress)
+    if reached < (1 if exact else recall):
+        return None
+    return _fill_up(neighbors, similarities, rows.alive, reached)
+
+
 def is_exact(n_rows: int, search: Search, recall: float) -> bool:
     """Return whether a search finds exact neighbors."""
     return search == "exact" or recall == 1 or (search == "auto" and n_rows <= EXACT_UP_TO)
@@ -141,13 +168,13 @@ def _compare_all(features: Floats, n_neighbors: int, *, progress: bool) -> Neigh
         for rows in blocks:
             scores = unit[rows] @ unit.T
             scores[np.arange(len(scores)), np.arange(rows.start, rows.stop)] = -np.inf
-            neighbors[rows] = _top_columns(scores, n_neighbors)
+            neighbors[rows] = top_columns(scores, n_neighbors)
             similarities[rows] = np.take_along_axis(scores, neighbors[rows], axis=1)
             steps.update()
     return Neighbors(neighbors, np.clip(similarities, -1, 1), 1.0)
 
 
-def _top_columns(scores: NDArray[Any], n_top: int) -> NDArray[np.intp]:
+def top_columns(scores: NDArray[Any], n_top: int) -> NDArray[np.intp]:
     """Return the columns of each row's highest scores, best first, ties by column."""
     top = np.argpartition(scores, -n_top, axis=1)[:, -n_top:]
     last = np.take_along_axis(scores, top, axis=1).min(axis=1, keepdims=True)
@@ -167,10 +194,7 @@ def _search(
         from vsgraph.neighbors.lists import search_lists
     except ImportError as error:
         raise MissingExtraError("a search among many rows", "scale") from error
-    rows = rows_to_search(features if features.dtype.itemsize <= 4 else _short_singles(features))
-    reach = rows.scale[rows.alive]
-    if len(reach) and (reach.max() > LARGEST or reach.min() < 1 / LARGEST):
-        rows = rows_to_search(_short_singles(features))
+    rows = _rows_in_reach(features)
     if len(rows.alive) <= FEW_ROWS:
         return _compare_alive(rows.features, rows.alive, n_neighbors)
     wanted = START_RECALL if exact else recall
@@ -181,6 +205,15 @@ def _search(
         rule_out_others(rows, neighbors, similarities, progress=progress)
         reached = 1.0
     return _fill_up(neighbors, similarities, rows.alive, reached)
+
+
+def _rows_in_reach(features: Floats) -> Rows:
+    """Return features that single precision can multiply, as they are or scaled to length one."""
+    rows = rows_to_search(features if features.dtype.itemsize <= 4 else _short_singles(features))
+    reach = rows.scale[rows.alive]
+    if len(reach) and (reach.max() > LARGEST or reach.min() < 1 / LARGEST):
+        rows = rows_to_search(_short_singles(features))
+    return rows
 
 
 def _short_singles(features: Floats) -> NDArray[np.float32]:

@@ -13,11 +13,13 @@ from vsgraph.common.progress import bar
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.judge.purity import draw_purity, purity_curve
+from vsgraph.judge.since import Since
 from vsgraph.meanings.senses import Meaning
 from vsgraph.report.cards import make_cards
 from vsgraph.report.content import MOST_PAGES, Amounts, ClassContent, Gatherer
 from vsgraph.report.map import CrawlMap, draw_map, map_data
 from vsgraph.report.pages import copy_static, page_name, write_page
+from vsgraph.report.since import parts_of, write_since
 from vsgraph.report.tallies import Tally
 from vsgraph.report.thumbnails import write_pictures
 from vsgraph.result.correction import Correction
@@ -35,6 +37,7 @@ def write_report(
     meanings: Sequence[Meaning] = (),
     *,
     features: ArrayLike | None = None,
+    since: Since | None = None,
     heading: str,
     overwrite: bool = False,
     progress: bool = False,
@@ -53,6 +56,8 @@ def write_report(
         The chosen ones describe the classes; may be empty.
     features : array of shape (n_images, d), optional
         For the map; may be mapped from disk, since only a sample is read.
+    since : Since, optional
+        What changed since an earlier result; it gets a page of its own.
     heading : str
         Title of the report.
     overwrite : bool
@@ -81,11 +86,14 @@ def write_report(
             contents.append(gatherer.gather(tally))
             steps.update()
     with new_folder(folder, overwrite=overwrite, written_as=REPORT) as fresh:
-        shown = np.unique(np.concatenate([drawn.rows, *(content.rows for content in contents)]))
+        others = [part.rows for part in parts_of(since)] if since else []
+        shown = np.unique(
+            np.concatenate([drawn.rows, *(content.rows for content in contents), *others])
+        )
         pictures = write_pictures(
             fresh / "pictures", crawl, shown, most_bytes=PICTURE_BYTES, progress=progress
         )
-        writer = _Writer(fresh, gatherer, pictures, heading, ranked, contents)
+        writer = _Writer(fresh, gatherer, pictures, heading, ranked, contents, since)
         counts = correction.counts | {"unreadable": 0}
         if features is not None:
             counts = correction.counts_with(np.asanyarray(features))
@@ -122,6 +130,7 @@ class _Writer:
     heading: str
     ranked: list[Tally]  # of all classes
     contents: list[ClassContent]  # of the classes that have a page
+    since: Since | None  # what changed since an earlier result
 
     def __post_init__(self) -> None:
         self.correction = self.gatherer.correction
@@ -132,8 +141,13 @@ class _Writer:
         (self.folder / "classes").mkdir()
 
     def write_index(self, drawn: CrawlMap, counts: dict[str, int], *, n_shown: int) -> None:
-        """Write the first page, on the whole crawl."""
+        """Write the first page, on the whole crawl, and the one on what changed."""
         correction, crawl = self.correction, self.gatherer.crawl
+        if self.since is not None:
+            write_since(
+                self.folder, self.since, crawl, correction, heading=self.heading,
+                pictures=self.pictures,
+            )  # fmt: skip
         data = map_data(
             drawn, crawl, correction, self.gatherer.labels,
             pages=self.pages, pictures=self.pictures,
@@ -155,6 +169,7 @@ class _Writer:
                 "weights": correction.evidence_weights,
                 "recall": None if np.isnan(correction.graph_recall) else correction.graph_recall,
                 "n_anchors": len(correction.anchors),
+                "has_since": self.since is not None,
                 "unanchored": [self.names[number] for number in sorted(unanchored)],
             },
         )  # fmt: skip

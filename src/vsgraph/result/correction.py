@@ -17,6 +17,7 @@ from vsgraph.result.explanation import Explanation, Link, two_steps
 from vsgraph.result.parts import Anchors, Decision, Rule, count_decisions, shares_by_class
 from vsgraph.result.saving import load_fields, save_correction
 from vsgraph.result.scores import TopScores, web_quality
+from vsgraph.result.showing import correction_html
 from vsgraph.settings import Settings
 
 if TYPE_CHECKING:
@@ -94,6 +95,9 @@ class Correction:
         counts = ", ".join(f"{name} {count}" for name, count in self.counts.items())
         return f"Correction({len(self)} images, {len(self.class_names)} classes: {counts})"
 
+    def _repr_html_(self) -> str:
+        return correction_html(self)
+
     @property
     def counts(self) -> dict[str, int]:
         """How many images are kept, relabeled and rejected."""
@@ -157,16 +161,20 @@ class Correction:
         """Return the estimated share of right web labels of each class, and its standard error."""
         return shares_by_class(self.web_labels, self.label_quality, len(self.class_names))
 
-    def soft_labels(self) -> TopScores:
-        """Return labels to fine-tune a network on (Eq. 9), zero for rejected images.
+    def soft_labels(self, *, with_rejected: bool = False) -> TopScores:
+        """Return labels to fine-tune a network on (Eq. 9), zero for rejected images unless wanted.
 
-        With one label per image, rows sum to one; with several, they hold the probabilities. An
-        image that could not be judged has its web labels.
+        With one label per image, rows sum to one; with several, they hold the probabilities. Where
+        each class was judged by itself, a row holds the odds of the classes, as shares: how likely
+        each is if the image shows one of them. An image that could not be judged has its web
+        labels; one of which people say that it shows none is always zero.
         """
         soft = self.final_probs
         if self.web_labels.ndim == 1:
+            soft = soft if self.unwanted is None else soft.odds()
             soft = soft.scaled(1 / np.where(soft.total > 0, soft.total, 1))
-        soft = soft.scaled((self.decisions != Decision.REJECT).astype(np.float32))
+        if not with_rejected:
+            soft = soft.scaled((self.decisions != Decision.REJECT).astype(np.float32))
         rows = np.flatnonzero(self.rules == Rule.NOT_JUDGED)
         web = label_matrix(self.web_labels[rows], len(self.class_names))
         return soft.replaced(rows, web.toarray())

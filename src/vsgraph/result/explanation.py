@@ -84,23 +84,28 @@ class Explanation:
         before, after = ", ".join(self.web_labels), ", ".join(self.final_labels) or "none"
         lines = [
             f"image {self.row}: {before} -> {after} ({self.decision}: {self.reason})",
-            f"  text match   {_numbers(self.text_match)}",
-            f"  graph (p_g)  {_numbers(self.gnn)}",
-            f"  CNN (p_c)    {_numbers(self.cnn)}",
-            f"  text factor  {_numbers(self.text)}",
-            f"  final (p_f)  {_numbers(self.final)}",
-            f"  neighbors    {_links(self.neighbors)}",
-            f"  anchors      {_links(self.anchors)}",
+            f"  text match   {numbers_text(self.text_match)}",
+            f"  graph (p_g)  {numbers_text(self.gnn)}",
+            f"  CNN (p_c)    {numbers_text(self.cnn)}",
+            f"  text factor  {numbers_text(self.text)}",
+            f"  final (p_f)  {numbers_text(self.final)}",
+            f"  neighbors    {links_text(self.neighbors)}",
+            f"  anchors      {links_text(self.anchors)}",
         ]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from vsgraph.result.showing import explanation_html
 
-def _numbers(values: dict[str, float]) -> str:
+        return explanation_html(self)
+
+
+def numbers_text(values: dict[str, float]) -> str:
     """Format names with numbers."""
     return ", ".join(f"{name} {value:.3g}" for name, value in values.items()) or "-"
 
 
-def _links(links: tuple[Link, ...]) -> str:
+def links_text(links: tuple[Link, ...]) -> str:
     """Format links to other images."""
     return ", ".join(f"{link.row} ({link.label}, {link.weight:.2f})" for link in links) or "-"
 

@@ -129,7 +129,8 @@ def _set_of(review: Review, view: View, name: str) -> Rows:
     if kind == "find":
         return review.found(view, Filters.of(dict(parse_qsl(rest))))
     number, _, group = rest.partition(":")
-    if kind != "group" or not number.isdecimal() or int(number) >= len(view.names):
+    known = {str(place) for place in range(len(view.names))}
+    if kind != "group" or number not in known:
         raise InputError(f"{name!r:.60} is no set of images")
     return group_rows(view, int(number), group)
 

@@ -1,6 +1,7 @@
 """Images by class, decision, rule, confidence, source, answer and words."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
@@ -56,9 +57,12 @@ class Filters:
 
 def _share(name: str, text: str) -> float:
     try:
-        return min(1.0, max(0.0, float(text)))
-    except ValueError as error:
-        raise InputError(f"{name} must be a number from 0 to 1, got {text!r:.40}") from error
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if math.isnan(share):
+        raise InputError(f"{name} must be a number from 0 to 1, got {text!r:.40}")
+    return min(1.0, max(0.0, share))
 
 
 def _check(filters: Filters) -> None:

@@ -3,7 +3,6 @@
 import hmac
 import ipaddress
 import secrets
-from http.cookies import SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
@@ -23,6 +22,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
+LONGEST_ADDRESS = 4096
 SAFE = {"GET", "HEAD"}
 OWN_SITES = {"", "same-origin", "none"}  # of sec-fetch-site; '' from programs that do not say it
 WELCOME = (
@@ -59,6 +59,8 @@ class Guard:
 
     def _refused(self, scope: Scope, headers: Headers) -> Response | None:
         """Return why a request is refused whatever it asks for, None if it is not."""
+        if len(scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
+            return PlainTextResponse("refused: the address is too long\n", 414)
         name = headers.get("host", "")
         if not is_own_name(name, self.host):
             return PlainTextResponse("refused: this server is not known by that name\n", 421)
@@ -77,9 +79,8 @@ class Guard:
             response = HTMLResponse(WELCOME)
             response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict", path="/")
             return response
-        jar = SimpleCookie()
-        jar.load(headers.get("cookie", "")[:4096])
-        has_cookie = self.cookie in jar and self._is_token(jar[self.cookie].value)
+        cookies = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+        has_cookie = any(n == self.cookie and self._is_token(v) for n, _, v in cookies)
         if has_cookie and headers.get("sec-fetch-site", "") in OWN_SITES:
             return None
         return PlainTextResponse(

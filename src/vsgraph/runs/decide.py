@@ -113,6 +113,17 @@ class _Rows:
         return Answer(self.keys[row], self.images[row], old, new)
 
 
+def take_back(run: Run, reviewer: str, batch: str) -> None:
+    """Take back a batch of a reviewer's answers; InputError if there is none of that name."""
+    own = journal_path(run.folder.answers, reviewer)
+    entries = read_journal(own, []) if own.exists() else ()
+    batches = {e.batch: None for e in entries if isinstance(e, Answer)}
+    if batch not in batches:
+        last = f"; the last one is {list(batches)[-1]}" if batches else ""
+        raise InputError(f"{reviewer} has no batch {batch!r:.60} in this run{last}")
+    Journal.open(run.folder.answers, reviewer).undo(batch)
+
+
 def is_journal(path: Path) -> bool:
     """Return whether a file is a journal of answers."""
     if path.suffix != ".jsonl" or not is_regular(path):
@@ -133,6 +144,9 @@ def _copy(run: Run, path: Path) -> Written:
     for other in run.folder.answers.glob("*.jsonl"):
         known |= set(read_journal(other, []))
     new = [entry for entry in entries if entry not in known]
-    for who in dict.fromkeys(entry.who for entry in new):
+    reviewers = list(dict.fromkeys(entry.who for entry in new))
+    for who in reviewers:
+        journal_path(run.folder.answers, who)  # refuses what is no name before anything is written
+    for who in reviewers:
         Journal.open(run.folder.answers, who).copy([entry for entry in new if entry.who == who])
     return Written(len(new), len(entries) - len(new), 0, {}, problems=tuple(problems))

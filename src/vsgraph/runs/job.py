@@ -8,13 +8,17 @@ from typing import Any
 
 from vsgraph.answers import Answers, read_answers
 from vsgraph.cluster import Parts
+from vsgraph.common.checks import Floats
 from vsgraph.crawls import Crawl
 from vsgraph.encoders import ImageEncoder, TextEncoder
 from vsgraph.encoders.embed import open_image_encoder, open_text_encoder
+from vsgraph.encoders.text import text_part
 from vsgraph.method.algorithm import STAGE
 from vsgraph.method.inputs import Inputs, check_inputs
+from vsgraph.neighbors.known import Digests, Known, row_digests
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
+from vsgraph.runs.former import Former
 from vsgraph.runs.outputs import STAGE_RECORD, Outputs
 from vsgraph.runs.stage_files import FILES, load_network
 from vsgraph.settings import Settings
@@ -61,11 +65,41 @@ class RunJob:
         )
 
     @functools.cached_property
+    def picture_text_encoder(self) -> TextEncoder | None:
+        """The text part of the image encoder, in the space of the pictures, if it has one."""
+        own = self.choices
+        if own.features is not None:
+            return None
+        return text_part(own.image_encoder, runtime=own.runtime)
+
+    @functools.cached_property
     def inputs(self) -> Inputs:
         """The arrays of the crawl, checked once; the paper's forms know no words."""
         arrays = self.outputs.arrays(self.crawl)
         inputs = check_inputs(**arrays, class_names=self.crawl.class_names)
         return inputs.with_words() if self.settings.text_evidence else inputs
+
+    @functools.cached_property
+    def former(self) -> Former | None:
+        """The result that this run had before; None if there is none."""
+        return Former.of(self.folder)
+
+    @functools.cached_property
+    def digests(self) -> Digests:
+        """Digests of the features, row by row, (n_images,)."""
+        return row_digests(self.outputs.features())
+
+    @functools.cached_property
+    def known_neighbors(self) -> Known | None:
+        """What the result before knows of the neighbors."""
+        return self.former.neighbors(self.digests, self.settings) if self.former else None
+
+    @functools.cached_property
+    def start_weights(self) -> Floats | None:
+        """The weights of the network before, if most images are the same."""
+        if self.former is None or self.former.places(self.digests) is None:
+            return None
+        return self.former.weights(self.inputs.class_names)
 
     def result(self, name: str) -> Any:  # noqa: ANN401
         """Return the result of a stage of Algorithm 1: from memory, from disk, or computed."""
@@ -92,7 +126,7 @@ class RunJob:
 
     def is_kept(self, name: str) -> bool:
         """Return whether the result of a stage is complete on disk."""
-        return (self.outputs[name] / STAGE_RECORD).exists()
+        return name in self.keys and (self.outputs[name] / STAGE_RECORD).exists()
 
     def _load(self, name: str) -> Any:  # noqa: ANN401
         folder = self.outputs[name]

@@ -63,6 +63,13 @@ class Outputs:
         """Return the vectors of the meanings, (n_classes, n_text_dims)."""
         return open_array(self.choices.label_embeddings or self["descriptions"] / "vectors.npy")
 
+    def prompt_embeddings(self) -> NDArray[Any] | None:
+        """Return the meanings in the space of the pictures, if the image encoder has such a one.
+
+        Those of the classes, (n_classes, n_dims), then those of the senses that are not meant.
+        """
+        return open_array(self["prompts"] / "vectors.npy") if "prompts" in self.keys else None
+
     def cnn_probs(self, n_classes: int) -> NDArray[Any] | TopScores | None:
         """Return a classifier's probabilities: the user's own, the network's or the probe's."""
         if self.choices.cnn_probs is not None:
@@ -104,6 +111,7 @@ class Outputs:
             "sources": crawl.sources,
             "words": self.words(len(crawl)),
             "answers": self.answers(),
+            "prompt_embeddings": self.prompt_embeddings(),
         }
 
     def words(self, n_images: int) -> Words | None:

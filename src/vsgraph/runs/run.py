@@ -12,26 +12,34 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.answers import Answers, read_answers
+from vsgraph.common.notebook import Html
 from vsgraph.crawls import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.crawls.truth_table import tell_others, with_truth
+from vsgraph.encoders.runtimes.models import need
 from vsgraph.errors import InputError, MissingExtraError
 from vsgraph.exports import Exported, export
 from vsgraph.exports.job import Job
+from vsgraph.judge.since import Since
 from vsgraph.meanings.senses import Meaning
 from vsgraph.method.algorithm import assemble
 from vsgraph.report import write_report
 from vsgraph.result.answered import with_answers
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Anchors, count_decisions
+from vsgraph.result.showing import correction_html
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import PAGE, RunFolder, recall_path
 from vsgraph.runs.outputs import STAGE_RECORD, Outputs
+from vsgraph.runs.showing import explained, run_html, show
 from vsgraph.runs.stage_files import load_choice, load_decisions, load_graph, load_scores
 from vsgraph.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from vsgraph.runs.label import Labeled
+    from vsgraph.training.torch_data import TorchDataset
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -90,6 +98,51 @@ class Run:
     def __repr__(self) -> str:
         counts = ", ".join(f"{name} {count}" for name, count in self.counts.items())
         return f"Run({str(self.path)!r}: {counts})"
+
+    def _repr_html_(self) -> str:
+        correction, crawl = self.correction, self._shown_crawl()
+        return run_html(crawl, correction, correction_html(correction))
+
+    def show(
+        self, class_name: str | None = None, decision: str | None = None, *, n: int = 24
+    ) -> Html:
+        """Return a grid of images for a notebook.
+
+        Parameters
+        ----------
+        class_name : str, optional
+            A class: images crawled under it, or relabeled to it.
+        decision : str, optional
+            ``kept``, ``relabeled`` or ``rejected``.
+        n : int
+            How many to show: the surest, or of the rejected those least like their label.
+        """
+        return show(self._shown_crawl(), self.correction, class_name, decision, n)
+
+    def explain(self, row: int) -> Html:
+        """Return why an image got its label: a small card in a notebook, text elsewhere."""
+        return explained(self._shown_crawl(), self.correction, row)
+
+    def as_torch_dataset(self, **options: Any) -> "TorchDataset":  # noqa: ANN401
+        """Return the images left as a dataset of torch: pictures, soft labels, weights.
+
+        Parameters
+        ----------
+        side : int
+            Height and width of the pictures, 224 by default.
+        labels : str
+            'final' (soft labels, the default), 'decided' (hard ones), 'gnn', 'cnn' or 'web'.
+        transform : callable, optional
+            What to make of the pixels, uint8 (side, side, 3); floats in 0..1 by default.
+        """
+        need("a dataset of torch", "encoders", "torch")
+        from vsgraph.training.torch_data import TorchDataset
+
+        return TorchDataset(self.crawl, self.correction, **options)
+
+    def _shown_crawl(self) -> Crawl:
+        """Return the crawl; pictures are shown only if its folder is still there."""
+        return dataclasses.replace(self._table, root=self.root)
 
     @property
     def path(self) -> Path:
@@ -220,6 +273,11 @@ class Run:
         return counts
 
     @property
+    def since(self) -> Since | None:
+        """What changed since the result before, if that was of another list of images."""
+        return Since.load(self.outputs["since"]) if "since" in self.keys else None
+
+    @property
     def page(self) -> Path:
         """The report's first page."""
         return self.outputs["report"] / "index.html"
@@ -240,8 +298,15 @@ class Run:
             )
         write_report(
             folder, crawl, self.correction, self.meanings, features=self.features,
-            heading=f"{heading}, corrected by vsgraph", overwrite=True, progress=progress,
+            since=self.since, heading=f"{heading}, corrected by vsgraph", overwrite=True,
+            progress=progress,
         )  # fmt: skip
+
+    def label(self, new: Any, **options: Any) -> "Labeled":  # noqa: ANN401
+        """Label new images by what this run has learned, see :func:`vsgraph.label`."""
+        from vsgraph.runs.label import label
+
+        return label(self, new, **options)
 
     def export(self, out: str | Path, *, to: str, **options: Any) -> Exported:  # noqa: ANN401
         """Write corrected data for other programs, see :func:`vsgraph.exports.export`."""

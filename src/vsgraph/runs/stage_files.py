@@ -16,6 +16,7 @@ from vsgraph.result.parts import Anchors, Decisions
 from vsgraph.result.scores import TopScores
 
 VALUES = "values.json"
+DIGESTS = "digests.npy"  # of the features that a graph connects
 SCORES = ("final", "gnn", "cnn", "text")
 
 

@@ -16,7 +16,10 @@ from vsgraph.common.files import save_arrays
 from vsgraph.common.version import __version__
 from vsgraph.crawls import crawl_digest, save_crawl
 from vsgraph.encoders import embed_images, embed_texts, pictures_digest
+from vsgraph.errors import InputError
+from vsgraph.judge.since import CSV, changed_since
 from vsgraph.meanings.crawl_words import mentions_in
+from vsgraph.meanings.prompts import prompts_of
 from vsgraph.meanings.table import (
     read_meanings,
     read_unwanted,
@@ -24,14 +27,16 @@ from vsgraph.meanings.table import (
 from vsgraph.meanings.wordnet import WordNet
 from vsgraph.method import algorithm
 from vsgraph.method.algorithm import own_settings
+from vsgraph.method.given import Graph
 from vsgraph.method.probe import linear_probe
 from vsgraph.result.parts import UNANSWERED, count_decisions
 from vsgraph.runs.folder import key_of
+from vsgraph.runs.former import version_of
 from vsgraph.runs.job import RunJob
 from vsgraph.runs.meaning_table import knows_words, meaning_source, write_table
 from vsgraph.runs.outputs import TABLE
 from vsgraph.runs.run import Run
-from vsgraph.runs.stage_files import FILES, save_result
+from vsgraph.runs.stage_files import DIGESTS, FILES, save_result
 
 FEW = 20  # images; a probe learns nothing from fewer
 PROVIDERS = {  # the stage that gives each array of Algorithm 1, if the user does not
@@ -42,6 +47,7 @@ PROVIDERS = {  # the stage that gives each array of Algorithm 1, if the user doe
     "sources": "crawl",
     "cnn_probs": "probe",
     "words": "words",
+    "prompt_embeddings": "prompts",
     "answers": "answers",
 }
 
@@ -104,6 +110,20 @@ def encode_meanings(job: RunJob, folder: Path) -> dict[str, Any]:
     return {}
 
 
+def encode_prompts(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Encode the meanings by the text part of the image encoder, senses not meant included."""
+    encoder, table = job.picture_text_encoder, job.outputs["meanings"] / TABLE
+    senses = [*job.outputs.meanings(job.crawl.class_names), *read_unwanted(table)]
+    captions = [prompts_of(sense) for sense in senses]
+    vectors = [encoder.encode(lines).mean(axis=0) for lines in captions] if encoder else []
+    save_arrays(folder, {"vectors": np.stack(vectors)})
+    return {"captions": sum(map(len, captions))}
+
+
+def _has_prompts(job: RunJob) -> bool:
+    return "meanings" in job.keys and job.picture_text_encoder is not None
+
+
 def read_words(job: RunJob, folder: Path) -> dict[str, Any]:
     """Find which texts mention the classes by name, and the senses that are not meant."""
     names = job.crawl.class_names
@@ -164,7 +184,9 @@ def _method_stage(stage: algorithm.Stage) -> RunStage:
         result = job.result(stage.name)
         FILES[stage.name].save(result, folder)
         if stage.name == "graph":
-            return {"recall": result.recall}
+            return _record_graph(job, folder, result)
+        if stage.name == "network" and job.former and job.start_weights is not None:
+            return {"started_from": job.former.outputs.keys["network"]}
         if stage.name == "decisions":
             unreadable = job.result("scores").unreadable
             return {"counts": count_decisions(result.decisions, unreadable)}
@@ -177,6 +199,48 @@ def _method_stage(stage: algorithm.Stage) -> RunStage:
         identity=lambda job: [__version__, own_settings(stage.name, job.settings)],
         is_kept=stage.name in FILES,
     )
+
+
+def _record_graph(job: RunJob, folder: Path, graph: Graph) -> dict[str, Any]:
+    """Keep what tells rows apart, for the next result; say whether this one is an update."""
+    if job.choices.graph is None:
+        save_arrays(folder, {Path(DIGESTS).stem: job.digests})
+    if graph.n_searched is None or job.former is None:
+        return {"recall": graph.recall}
+    job.tell(
+        f"neighbors of {graph.n_searched:,} of {len(job.crawl):,} images were searched for; those "
+        "of the others are known from the last result"
+    )
+    updated_from = job.former.outputs.keys["graph"]
+    return {"recall": graph.recall, "updated_from": updated_from, "searched": graph.n_searched}
+
+
+def compare_results(job: RunJob, folder: Path) -> dict[str, Any]:
+    """Keep what changed since the last result."""
+    former = job.former
+    if former is None:
+        raise InputError(f"{job.folder.path} has no result to compare with")
+    since = changed_since(version_of(former.outputs), version_of(job.outputs))
+    since.save(folder)
+    job.tell(str(since))
+    if any(since.counts.values()):
+        job.tell(f"image by image: {job.outputs['since'] / CSV}")
+    return {"compared_with": former.outputs.keys["decisions"], **since.counts}
+
+
+def _compared_with(job: RunJob) -> str | None:
+    """Return the key of the decisions that a result is compared with; None if with none.
+
+    A result is compared with the one before, if that is of another list of images. One that stays
+    as it is keeps its comparison.
+    """
+    before = job.folder.stages
+    if "decisions" not in before:
+        return None
+    if before["decisions"]["key"] == job.keys["decisions"]:
+        return before.get("since", {}).get("compared_with")
+    same = all(before.get(n, {}).get("key") == job.keys.get(n) for n in ("crawl", "pictures"))
+    return None if same else before["decisions"]["key"]
 
 
 STAGES = (
@@ -212,6 +276,13 @@ STAGES = (
         is_wanted=lambda job: job.choices.label_embeddings is None,
     ),
     RunStage(
+        "prompts",
+        needs=("meanings",),
+        make=encode_prompts,
+        identity=lambda job: [__version__, getattr(job.picture_text_encoder, "fingerprint", None)],
+        is_wanted=_has_prompts,
+    ),
+    RunStage(
         "words",
         needs=("crawl", "meanings"),
         make=read_words,
@@ -234,8 +305,15 @@ STAGES = (
     ),
     *map(_method_stage, algorithm.STAGES),
     RunStage(
+        "since",
+        needs=("crawl", "pictures", "decisions"),
+        make=compare_results,
+        identity=_compared_with,
+        is_wanted=lambda job: _compared_with(job) is not None,
+    ),
+    RunStage(
         "report",
-        needs=("crawl", "features", "meanings", "decisions"),
+        needs=("crawl", "features", "meanings", "decisions", "since"),
         make=make_report,
         identity=lambda job: [__version__, job.answers.digest()],
         is_wanted=lambda job: job.crawl.has_pictures and "meanings" in job.keys,

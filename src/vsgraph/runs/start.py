@@ -47,7 +47,6 @@ from vsgraph.runs.table import keep_table
 from vsgraph.runs.taught import say_taught
 from vsgraph.settings import Settings
 
-LAST = "decisions"  # the stage that completes the labels
 FIRST = ("crawl", "meanings")  # quick, and may need a person
 PARTS = "parts"  # the folder of what a cluster has made of stages that are not finished
 
@@ -290,6 +289,7 @@ def _known_count(job: RunJob) -> int | None:
 def _do(job: RunJob, todo: set[str]) -> None:
     """Do the stages that are not done, and make them the current result."""
     table = {stage.name: stage for stage in STAGES}
+    last = [name for name in _kept_stages(job) if name != "report"][-1]
     for name in sorted(_kept_stages(job), key=lambda name: name not in FIRST):
         stage, target = table[name], job.outputs[name]
         if name in todo:
@@ -303,7 +303,7 @@ def _do(job: RunJob, todo: set[str]) -> None:
             job.tell(f"{name}: done before")
         if name == "meanings":
             show_table(job)
-        if name == LAST:
+        if name == last:
             _finish(job, before_report=True)
     _finish(job, before_report=False)
 

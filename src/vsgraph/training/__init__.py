@@ -4,6 +4,7 @@
 """
 
 from vsgraph.training.fit import Trained, train
+from vsgraph.training.frozen import train_frozen
 from vsgraph.training.labels import Labels, corrected_labels, web_labels
 from vsgraph.training.model_scores import Tested, judge_model
 from vsgraph.training.predictions import classify, predict
@@ -20,5 +21,6 @@ __all__ = [
     "judge_model",
     "predict",
     "train",
+    "train_frozen",
     "web_labels",
 ]

@@ -1,10 +1,12 @@
-"""Co-teaching (Han et al. 2018): which images of a batch a network learns from."""
+"""One step: a network learns from a batch, or two teach each other (Han et al. 2018)."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from vsgraph.training.learner import Learner
 from vsgraph.training.processes import Processes
 from vsgraph.training.recipe import Recipe
 
@@ -37,3 +39,33 @@ def easiest(losses: Tensor, share: float, processes: Processes) -> tuple[Tensor,
     chosen[torch.argsort(all_losses, stable=True)[:n_chosen]] = 1
     start = sum(sizes[: processes.rank])
     return chosen[start : start + len(losses)], n_chosen
+
+
+def learn(
+    learners: Sequence[Learner],
+    inputs: Tensor,
+    labels: Tensor,
+    weights: Tensor,
+    *,
+    n: float,
+    share: float,
+    processes: Processes,
+) -> tuple[float, float]:
+    """Compute gradients; return this process's part of the loss, and its right answers.
+
+    `labels` have shape (n_part, n_classes), `weights` (n_part,); the batch of all processes has
+    `n` images. Of two networks, each learns from the `share` that the other finds easy.
+    """
+    outputs = [learner.losses(inputs, labels) for learner in learners]
+    chosen = [(torch.ones_like(losses), int(n)) for losses, _ in outputs]
+    if len(learners) > 1:
+        chosen = [easiest(losses.detach(), share, processes) for losses, _ in reversed(outputs)]
+    losses_to_sum = [
+        (losses * weights * mask).sum() / n_chosen
+        for (losses, _), (mask, n_chosen) in zip(outputs, chosen, strict=True)
+    ]
+    for loss in losses_to_sum:
+        (loss * processes.n).backward()
+    logits = outputs[0][1]
+    right = (logits.argmax(1) == labels.argmax(1)).sum().item()
+    return sum(loss.item() for loss in losses_to_sum) / len(losses_to_sum), float(right)

@@ -98,7 +98,7 @@ def train(
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages: far fewer faults on CPUs
     from vsgraph.training.processes import open_processes
 
-    job = _Job(
+    job = Job(
         crawl, labels or web_labels(crawl), Path(out), recipe or Recipe(), validation,
         start or Start(),
     )  # fmt: skip
@@ -122,7 +122,7 @@ def train(
 
 
 @dataclasses.dataclass(frozen=True)
-class _Job:
+class Job:
     """What to train, on what, how, and where to keep it."""
 
     crawl: Crawl

@@ -17,6 +17,11 @@ def write_history(folder: Path, history: list[dict[str, Any]]) -> None:
     write_whole(folder / CURVES, draw_curves(history))
 
 
+def read_history(folder: Path) -> list[dict[str, Any]]:
+    """Return the figures of all epochs."""
+    return [json.loads(line) for line in (folder / METRICS).read_text("utf-8").splitlines()]
+
+
 def draw_curves(history: list[dict[str, Any]]) -> str:
     """Return loss and accuracies over epochs, as SVG.
 

@@ -13,7 +13,7 @@ from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.result.correction import Correction
 
-KINDS = ("final", "gnn", "cnn", "web", "decided")
+KINDS = ("believed", "final", "gnn", "cnn", "web", "decided")
 
 
 class Labels(NamedTuple):
@@ -55,11 +55,12 @@ def web_labels(crawl: Crawl) -> Labels:
     return Labels(crawl.labels_matrix(), crawl.has_several_labels)
 
 
-def corrected_labels(correction: Correction, kind: str = "final") -> Labels:
+def corrected_labels(correction: Correction, kind: str = "believed") -> Labels:
     """Return the labels of a correction as a table of shape (n_images, n_classes).
 
-    The kind is 'final', 'gnn' or 'cnn' (``p_f``, ``p_g`` or ``p_c`` as soft labels), 'web', or
-    'decided' (the final labels as hard ones). 'final' and 'decided' leave rejected images out.
+    The kind is 'believed' (``p_f`` as soft labels of all images, also of rejected ones), 'final'
+    (the same without rejected images), 'gnn' or 'cnn' (``p_g`` or ``p_c``), 'web', or 'decided'
+    (the final labels as hard ones, without rejected images).
     """
     check_one_of("labels", kind, KINDS)
     several = correction.web_labels.ndim == 2
@@ -68,8 +69,8 @@ def corrected_labels(correction: Correction, kind: str = "final") -> Labels:
         n_images, n_classes = len(correction), len(correction.class_names)
         table = check_truth("labels", chosen, n_rows=n_images, n_classes=n_classes)
         return Labels(table.astype(bool), several)
-    if kind == "final":
-        return Labels(correction.soft_labels(), several)
+    if kind in {"believed", "final"}:
+        return Labels(correction.soft_labels(with_rejected=kind == "believed"), several)
     scores = correction.gnn_probs if kind == "gnn" else correction.cnn_probs
     if scores is None:
         raise InputError("the correction was made without a classifier, so it has no labels 'cnn'")

@@ -1,6 +1,7 @@
 """How a network is trained: the paper's numbers, and ours for a small machine."""
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -127,3 +128,17 @@ class Recipe:
     def for_finetuning(self) -> Self:
         """Return the recipe at half the rate and without warm-up, as the paper fine-tunes."""
         return dataclasses.replace(self, learning_rate=self.learning_rate / 2, warmup_epochs=0)
+
+
+def learning_rate(recipe: Recipe, step: int, n_steps: int) -> float:
+    """Return the rate of a step: a linear rise, then a cosine down to zero.
+
+    >>> recipe = Recipe(epochs=3, warmup_epochs=1, learning_rate=1.0)
+    >>> [round(learning_rate(recipe, step, 2), 3) for step in range(6)]
+    [0.5, 1.0, 1.0, 0.854, 0.5, 0.146]
+    """
+    warm = recipe.warmup_epochs * n_steps
+    if step < warm:
+        return recipe.learning_rate * (step + 1) / warm
+    left = max(recipe.epochs * n_steps - warm, 1)
+    return recipe.learning_rate * (1 + math.cos(math.pi * (step - warm) / left)) / 2

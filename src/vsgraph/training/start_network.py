@@ -52,6 +52,20 @@ def start_networks(
     return networks, architecture
 
 
+def start_body(start: Start) -> tuple[Architecture, Any]:
+    """Return the architecture and weights of a network before its classifier."""
+    folder = Path(start.network)
+    if start.is_trained_model:
+        checkpoint = Checkpoint.load(folder)
+        return checkpoint.architecture, checkpoint.build(folder).body
+    if folder.suffix == ".onnx":
+        raise InputError(
+            f"{folder} is an ONNX file, which cannot be joined with a head; give the network that "
+            "it was made from (--network)"
+        )
+    return _body(start.network, start.size, pretrained=True)
+
+
 def _classifier(start: Start, class_names: Sequence[str]) -> tuple[Architecture, Any]:
     """Return a classifier and its architecture."""
     if start.is_trained_model:

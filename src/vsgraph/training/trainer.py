@@ -19,13 +19,13 @@ from vsgraph.encoders.sources.checkpoints import WEIGHTS, Checkpoint
 from vsgraph.errors import TrainingError
 from vsgraph.pictures.decode import quiet_decoders
 from vsgraph.training.batches import Batch, cut_batches, epoch_order, label_rows, read_batches
-from vsgraph.training.co_teaching import easiest, kept_share
+from vsgraph.training.co_teaching import kept_share, learn
 from vsgraph.training.crops import RandomCrop
 from vsgraph.training.history import write_history
 from vsgraph.training.learner import Learner
 from vsgraph.training.losses import image_weights
 from vsgraph.training.processes import Processes
-from vsgraph.training.recipe import Recipe
+from vsgraph.training.recipe import Recipe, learning_rate
 from vsgraph.training.resume_file import LAST, Progress, no_sums, save_progress, write_weights
 from vsgraph.training.validation import Validation
 
@@ -146,22 +146,10 @@ class Trainer:
         pixels = torch.from_numpy(batch.pixels).to(device)  # (n_part, height, width, 3)
         labels = torch.from_numpy(label_rows(self.labels, batch.rows)).to(device)
         weights = image_weights(labels, torch.from_numpy(self.weights).to(device))  # (n_part,)
-        outputs = [learner.losses(pixels, labels) for learner in self.learners]
-        chosen = [(torch.ones_like(losses), int(n)) for losses, _ in outputs]
-        if self.recipe.forget_rate is not None:  # each learns what the other finds easy
-            share = kept_share(self.recipe, self.progress.epoch)
-            chosen = [
-                easiest(losses.detach(), share, self.processes) for losses, _ in reversed(outputs)
-            ]
-        losses_to_sum = [
-            (losses * weights * mask).sum() / n_chosen
-            for (losses, _), (mask, n_chosen) in zip(outputs, chosen, strict=True)
-        ]
-        for loss in losses_to_sum:
-            (loss * self.processes.n).backward()
-        logits = outputs[0][1]
-        right = (logits.argmax(1) == labels.argmax(1)).sum().item()
-        return sum(loss.item() for loss in losses_to_sum) / len(losses_to_sum), float(right)
+        share = kept_share(self.recipe, self.progress.epoch)
+        return learn(
+            self.learners, pixels, labels, weights, n=n, share=share, processes=self.processes
+        )
 
     def _describe_failure(self, batch: Batch, loss: float) -> str:
         """Say at which images a training failed."""
@@ -203,20 +191,6 @@ class Trainer:
         if self.processes.is_first:
             save_progress(self.folder, self.learners, self.progress)
         self.processes.wait()
-
-
-def learning_rate(recipe: Recipe, step: int, n_steps: int) -> float:
-    """Return the rate of a step: a linear rise, then a cosine down to zero.
-
-    >>> recipe = Recipe(epochs=3, warmup_epochs=1, learning_rate=1.0)
-    >>> [round(learning_rate(recipe, step, 2), 3) for step in range(6)]
-    [0.5, 1.0, 1.0, 0.854, 0.5, 0.146]
-    """
-    warm = recipe.warmup_epochs * n_steps
-    if step < warm:
-        return recipe.learning_rate * (step + 1) / warm
-    left = max(recipe.epochs * n_steps - warm, 1)
-    return recipe.learning_rate * (1 + math.cos(math.pi * (step - warm) / left)) / 2
 
 
 def say(line: dict[str, Any]) -> str:

@@ -42,7 +42,8 @@ def held_folder(folder: Path, *, is_first: bool) -> Iterator[None]:
         return
     try:
         with lock(folder / LOCK):
-            mend_leftovers(folder)
+            for place in (folder, folder / NEXT):
+                mend_leftovers(place)
             yield
     except VSGraphError:
         if is_new and {path.name for path in folder.iterdir()} <= {LOCK, TRAINING, RECORD}:

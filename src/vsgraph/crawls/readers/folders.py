@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from vsgraph.common.regular import is_regular, read_regular
 from vsgraph.crawls.columns import (
     TEXT_FIELDS,
+    UNLABELED,
     ClassList,
     Gathered,
     as_text,
@@ -33,6 +34,26 @@ def read_folder(path: Path, *, classes: ClassList | None = None, problems: Probl
     gathered.add_rows(_rows(path, problems), TYPES)
     listed = read_class_list(classes) if classes is not None else None
     return gathered.crawl("a folder of class folders", path, classes=listed)
+
+
+def read_pictures(path: Path, names: Sequence[str] = (), *, problems: Problems) -> Crawl:
+    """Read all pictures below a folder, or only some of its files, none of which has a label."""
+    gathered = Gathered(problems, TEXT_FIELDS)
+    if names:
+        rows = (_picture_row(path, name, problems) for name in names)
+        gathered.add_rows(rows, TYPES)
+    else:
+        gathered.add_rows(_class_rows(path, path, UNLABELED, problems), TYPES)
+    return gathered.crawl("pictures without labels", path)
+
+
+def _picture_row(root: Path, name: str, problems: Problems) -> dict[str, Any]:
+    """Return the row of a single picture, with the text of the files beside it."""
+    path = root / name
+    beside = [path.stem + ".json", path.name + ".json", path.stem + ".txt"]
+    sides = {side for side in beside if is_regular(path.with_name(side))}
+    texts = _side_texts(path.parent, path.name, sides, problems)
+    return {"image": name, "web_labels": UNLABELED, **texts}
 
 
 def _rows(root: Path, problems: Problems) -> Iterator[dict[str, Any]]:

@@ -15,15 +15,16 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from vsgraph.common.regular import open_regular
-from vsgraph.crawls.columns import BLOCK, LISTS, as_names, as_text, as_written, in_blocks
-from vsgraph.crawls.picture_tables import (
-    class_labels,
+from vsgraph.crawls.arrow_files import (
+    Budget,
     column_batches,
     is_arrow,
-    named_classes,
-    places,
+    is_packed,
     schema_of,
+    unpacked,
 )
+from vsgraph.crawls.columns import BLOCK, LISTS, as_names, as_text, as_written, in_blocks
+from vsgraph.crawls.picture_tables import class_labels, named_classes, path_column, places
 from vsgraph.crawls.problems import Problems, one_line
 from vsgraph.crawls.readers.csv_records import LONGEST, CsvRecords, open_lines
 from vsgraph.crawls.texts import LONGEST_TEXT, decode
@@ -123,31 +124,42 @@ class _File:
     def arrow(self) -> Iterator[pa.Table]:
         pictures = self.inside[0] if self.inside else None
         plain = [name for name in self.names if name != pictures]
-        classes, first = class_labels(self.file), 0
-        for batch in column_batches(self.file, [*plain, *self.others], BLOCK):
-            named = {name: named_classes(_column(batch, name), classes.get(name))
-                     for name in plain}  # fmt: skip
+        classes, first, budget = class_labels(self.file), 0, Budget(self.file)
+        wanted = [*plain, *self.others]
+        beside = path_column(self.file, pictures) if pictures else []
+        for batch in column_batches(self.file, [*beside, *wanted], BLOCK, budget):
+            own = {name: self._unpacked(_column(batch, name), budget) for name in wanted}
             columns = {
-                name: self._as_strings(name, pa.chunked_array([column]))
-                for name, column in named.items()
+                name: self._as_strings(
+                    name, pa.chunked_array([named_classes(own[name], classes.get(name))])
+                )
+                for name in plain
             }
-            columns |= {name: _passed_on(_column(batch, name)) for name in self.others}
+            columns |= {name: _passed_on(own[name]) for name in self.others}
             if self.inside:
-                columns |= places(self.file, *self.inside, first, batch.num_rows)
+                columns |= places(self.file, *self.inside, first, batch)
             yield pa.table(columns)
             first += batch.num_rows
+
+    def _unpacked(self, column: pa.Array, budget: Budget) -> pa.Array:
+        """Return a column with plain values, so that nothing is decoded that is not counted."""
+        while is_packed(column.type):
+            column = unpacked(column, budget)
+        return column
 
     def _as_strings(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """Return a column of Parquet as text, or as lists of text if it holds lists."""
         kind = column.type
-        if pa.types.is_dictionary(kind):
-            return self._as_strings(name, column.cast(kind.value_type))
-        if pa.types.is_struct(kind) or pa.types.is_binary(kind):
+        is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        if (
+            pa.types.is_struct(kind) or pa.types.is_binary(kind)
+            or (is_list and is_packed(kind.value_type))
+        ):  # fmt: skip
             raise InputError(
                 f"{self.file}: column {name!r} holds {kind}, not text; write pictures as files and "
                 "their paths as text"
             )
-        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        if is_list:
             lists = column.cast(LISTS)
             lists.validate(full=True)
             return lists
@@ -214,12 +226,10 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
 def _passed_on(column: pa.Array) -> pa.Array:
     """Return a column of Parquet as text: null if it holds bytes, JSON if it is nested."""
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _passed_on(column.cast(kind.value_type))
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or _holds_bytes(kind):
         return pa.nulls(len(column), pa.string())
     if pa.types.is_nested(kind):
-        return pa.array(map(as_written, column.to_pylist()), pa.string())
+        return pa.array((as_written(cell.as_py()) for cell in column), pa.string())
     try:
         text = column.cast(pa.string())
     except pa.ArrowException:  # a type without text

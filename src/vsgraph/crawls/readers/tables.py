@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from vsgraph.crawls.columns import (
     LISTS,
     TEXT_FIELDS,
+    UNLABELED,
     ClassList,
     Gathered,
     below,
@@ -41,9 +42,13 @@ def read_table(
     columns: Mapping[str, str] | None = None,
     label_separator: str | None = None,
     classes: ClassList | None = None,
+    unlabeled: bool = False,
     problems: Problems,
 ) -> Crawl:
-    """Read a table, or a folder with ``metadata.csv``, ``.jsonl`` or ``.parquet`` beside images."""
+    """Read a table, or a folder with ``metadata.csv``, ``.jsonl`` or ``.parquet`` beside images.
+
+    With `unlabeled`, images need no label.
+    """
     files = table_files(path)
     all_roles = [find_roles(file, header_of(file), columns or {}) for file in files]
     if any(roles.inside for roles in all_roles):
@@ -53,7 +58,7 @@ def read_table(
     for file, roles in zip(files, all_roles, strict=True):
         prefix = "" if images else file.parent.relative_to(root).as_posix().removeprefix(".")
         prefix = prefix if images else _folder_of_pictures(file, roles, root, prefix)
-        reader = _Blocks(file, roles, root, prefix, label_separator, problems)
+        reader = _Blocks(file, roles, root, prefix, label_separator, problems, unlabeled)
         for block in reader.tables():
             gathered.add(_same_columns(block, gathered.text_fields))
     listed = read_class_list(classes) if classes is not None else None
@@ -159,6 +164,7 @@ class _Blocks:
     prefix: str
     label_separator: str | None
     problems: Problems
+    unlabeled: bool = False  # whether images need no label
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield blocks: image, web_labels (names), text fields, source, truth."""
@@ -235,8 +241,16 @@ class _Blocks:
             return f"{self.prefix}/{inside}"
         return inside
 
+    def _single_labels(self, block: pa.Table) -> pa.ChunkedArray:
+        """Return the label of each image, null if it has none."""
+        if self.roles.label is None:
+            return pa.chunked_array([pa.nulls(block.num_rows, pa.string())])
+        return _joined(block[self.roles.label])
+
     def _labels(self, block: pa.Table, images: pa.ChunkedArray) -> pa.ChunkedArray:
         """Return names of labels; without a column, the name of the folder of each image."""
+        if self.unlabeled:
+            return pc.fill_null(self._single_labels(block), UNLABELED)
         if self.roles.label is None:
             folders = pc.extract_regex(images, r"(?P<folder>[^/]+)/[^/]*$")
             labels = pc.struct_field(folders, [0])

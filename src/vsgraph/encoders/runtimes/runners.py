@@ -25,8 +25,16 @@ from vsgraph.encoders.runtimes.models import Arrays, Model, has, hash_files, has
 from vsgraph.errors import InputError, VSGraphWarning
 
 RUNTIMES = ("auto", "openvino", "onnxruntime", "torch")
-PRECISIONS = ("auto", "fp32", "bf16", "int8")
-TOLERANCE = {"fp32": 0.9999, "bf16": 0.995, "int8": 0.95}  # least mean cosine to fp32 on torch
+PRECISIONS = ("auto", "fp32", "bf16", "fp16", "int8")
+TOLERANCE = {
+    "fp32": 0.9999,
+    "bf16": 0.995,
+    "fp16": 0.999,
+    "int8": 0.95,
+}  # least mean cosine to fp32 on torch
+
+
+BATCH, GPU_BATCH = 16, 64  # pictures in one call
 
 
 class Runner(Protocol):
@@ -35,6 +43,7 @@ class Runner(Protocol):
     fingerprint: str  # of the model, the runtime and the precision together
     runtime: str
     precision: str
+    batch: int  # pictures to give it at once
 
     def __call__(self, *inputs: NDArray[Any]) -> list[NDArray[np.float32]]:
         """Return the outputs for a batch; safe to call from several threads."""
@@ -80,8 +89,9 @@ def open_model(
     `runtime` is ``openvino``, ``onnxruntime``, ``torch``, or ``auto``, the best that is installed:
     torch on a GPU, else OpenVINO, else ONNX Runtime, else torch. If a model cannot be converted, or
     the converted one computes something else, torch runs it, with a warning. `precision` is
-    ``fp32``, ``bf16``, ``int8``, or ``auto``: bf16 if the processor computes in it, else fp32.
-    `samples` are real batches, with which int8 is calibrated and checked.
+    ``fp32``, ``bf16``, ``fp16`` (on a GPU), ``int8``, or ``auto``: bf16 if the processor or GPU
+    computes in it, else fp32, or fp16 on a GPU. `samples` are real batches, with which int8 is
+    calibrated and checked.
     """
     check_one_of("runtime", runtime, RUNTIMES)
     check_one_of("precision", precision, PRECISIONS)
@@ -122,6 +132,7 @@ class OpenVinoRunner:
     """OpenVINO on the CPU: one stream per core, one call per stream."""
 
     runtime = "openvino"
+    batch = BATCH
 
     def __init__(self, model: Model, precision: str, samples: Sequence[Arrays] = ()) -> None:
         need("the runtime OpenVINO", "encoders", "openvino")
@@ -132,6 +143,8 @@ class OpenVinoRunner:
             precision = "bf16" if "BF16" in hardware else "fp32"
         if precision == "bf16" and "BF16" not in hardware:
             raise InputError("this processor does not compute in bf16; use fp32")
+        if precision == "fp16":
+            raise InputError("fp16 needs a GPU; use fp32, or bf16 if the processor computes in it")
         path = converted(model, "openvino")
         if precision == "int8":
             path = int8_model(model, path, samples, TOLERANCE["int8"])
@@ -165,6 +178,7 @@ class OnnxRunner:
     """ONNX Runtime on the CPU: one thread per call, as many calls as there are cores."""
 
     runtime = "onnxruntime"
+    batch = BATCH
 
     def __init__(self, model: Model, precision: str) -> None:
         need("the runtime ONNX Runtime", "onnx", "onnxruntime")
@@ -190,21 +204,26 @@ class OnnxRunner:
 
 
 class TorchRunner:
-    """Torch: bf16 and channels-last on a GPU, fp32 on all cores otherwise."""
+    """Torch: half precision and channels-last on a GPU, fp32 on all cores otherwise.
+
+    A batch that does not fit into the memory of the GPU is divided.
+    """
 
     runtime = "torch"
 
     def __init__(self, model: Model, precision: str) -> None:
         need("the runtime torch", "encoders", "torch")
         if precision == "int8":
-            raise InputError("torch runs fp32 or bf16 only; int8 needs OpenVINO")
+            raise InputError("torch runs fp32, bf16 or fp16 only; int8 needs OpenVINO")
         if model.build is None:
             raise InputError(f"{model.name} is an ONNX file, which torch cannot run; use openvino")
         import torch
 
         self._device = "cuda" if has_gpu() else "cpu"
-        fastest = "bf16" if self._device == "cuda" else "fp32"
-        self.precision = fastest if precision == "auto" else precision
+        if precision == "fp16" and self._device == "cpu":
+            raise InputError("fp16 needs a GPU; use fp32 or bf16")
+        self.precision = _fastest(self._device) if precision == "auto" else precision
+        self.batch = GPU_BATCH if self._device == "cuda" else BATCH
         self.fingerprint = hash_words(
             model.fingerprint, self.runtime, self.precision, self._device, torch.__version__
         )
@@ -216,11 +235,37 @@ class TorchRunner:
         """Run a batch; calls from several threads run one after the other."""
         import torch
 
-        bf16 = self.precision == "bf16"
+        half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.precision)
         arrays = [np.ascontiguousarray(array) for array in inputs]
-        tensors = [torch.from_numpy(array).to(self._device) for array in arrays]
-        mixed = torch.autocast(self._device, dtype=torch.bfloat16, enabled=bf16)
+        mixed = torch.autocast(self._device, dtype=half or torch.bfloat16, enabled=half is not None)
         with self._lock, torch.inference_mode(), mixed:
-            output = self._module(*tensors)
-        outputs = output if isinstance(output, tuple) else (output,)
-        return [value.float().cpu().numpy() for value in outputs]
+            return self._run([torch.from_numpy(array) for array in arrays])
+
+    def _run(self, tensors: list[Any]) -> list[NDArray[np.float32]]:
+        """Run a batch, or its halves one after the other if the memory of the GPU is too small."""
+        import torch
+
+        try:
+            output = self._module(*(tensor.to(self._device) for tensor in tensors))
+        except torch.cuda.OutOfMemoryError:
+            n_rows = len(tensors[0])
+            if n_rows == 1:
+                raise
+            halves = [
+                [t[rows] for t in tensors]
+                for rows in (slice(n_rows // 2), slice(n_rows // 2, None))
+            ]
+        else:
+            outputs = output if isinstance(output, tuple) else (output,)
+            return [value.float().cpu().numpy() for value in outputs]
+        parts = [self._run(half) for half in halves]
+        return [np.concatenate(pair) for pair in zip(*parts, strict=True)]
+
+
+def _fastest(device: str) -> str:
+    """Return the precision for a device: bf16 on a GPU that has it, fp16 on older ones."""
+    if device == "cpu":
+        return "fp32"
+    import torch
+
+    return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"

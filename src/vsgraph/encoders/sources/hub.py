@@ -110,7 +110,7 @@ def load_pretrained(folder: Path, loader: Any = None) -> Any:  # noqa: ANN401
 
     try:
         return (loader or transformers.AutoModel).from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise InputError(f"{folder} cannot be loaded by transformers: {error}") from error
 
 
