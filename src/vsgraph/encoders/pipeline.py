@@ -1,6 +1,7 @@
 """From a crawl to vectors on disk: its pictures, or its texts."""
 
 import hashlib
+import platform
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from vsgraph.encoders.batches import Loaded, Span, Work, fill_store
 from vsgraph.encoders.protocol import ImageEncoder, TextEncoder
 from vsgraph.encoders.store import NOTHING, VectorStore, content_key
 from vsgraph.encoders.vectors import Embedding
+from vsgraph.errors import InputError
 from vsgraph.pictures.decode import quiet_decoders, read_picture
 from vsgraph.pictures.opener import PictureError
 
@@ -94,6 +96,8 @@ def _load_pictures(
     crawl: Crawl, span: Span, encoder: ImageEncoder, known: Container[bytes]
 ) -> Loaded:
     """Read, hash and decode a batch; known contents are not decoded again."""
+    if not crawl.root.exists():  # rather than to take all pictures for missing
+        raise InputError(f"{platform.node()} does not see {crawl.root}, where the pictures are")
     loaded = Loaded([], [], [])
     for row, data in enumerate(crawl.read_images(slice(*span)), span[0]):
         key, pixels = content_key(data), None
