@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vsgraph.common.blocks import n_threads
 from vsgraph.common.files import file_errors
+from vsgraph.common.stores import is_stored
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.encoders.batches import Loaded, Span, Work, fill_store
@@ -79,7 +80,7 @@ def embed_images(
         unit="image",
         n_rows=len(crawl),
         batch_size=IMAGE_BATCH,
-        digest=lambda span: _references(crawl, span),
+        digest=lambda span: references(crawl, span),
         load=lambda span, known: _load_pictures(crawl, span, encoder, known),
         encode=encode,
         n_at_once=n_threads() + 1,
@@ -96,7 +97,9 @@ def _load_pictures(
     crawl: Crawl, span: Span, encoder: ImageEncoder, known: Container[bytes]
 ) -> Loaded:
     """Read, hash and decode a batch; known contents are not decoded again."""
-    if not crawl.root.exists():  # rather than to take all pictures for missing
+    if (
+        not is_stored(crawl.root) and not crawl.root.exists()
+    ):  # rather than to take all pictures for missing
         raise InputError(f"{platform.node()} does not see {crawl.root}, where the pictures are")
     loaded = Loaded([], [], [])
     for row, data in enumerate(crawl.read_images(slice(*span)), span[0]):
@@ -112,7 +115,7 @@ def _load_pictures(
     return loaded
 
 
-def _references(crawl: Crawl, span: Span) -> str:
+def references(crawl: Crawl, span: Span) -> str:
     """Return a digest of where pictures lie, and of the sizes and times of their files."""
     part = crawl.take(slice(*span)).table
     names = ["image", *(name for name in ("shard", "offset", "size") if crawl.has_shards)]
@@ -130,7 +133,7 @@ def _references(crawl: Crawl, span: Span) -> str:
 def pictures_digest(crawl: Crawl) -> str:
     """Return a digest of where all pictures lie, and of the sizes and times of their files."""
     spans = [(start, min(start + 1024, len(crawl))) for start in range(0, len(crawl), 1024)]
-    words = "".join(_references(crawl, span) for span in spans)
+    words = "".join(references(crawl, span) for span in spans)
     return hashlib.blake2b(words.encode(), digest_size=16).hexdigest()
 
 

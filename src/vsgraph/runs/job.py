@@ -19,7 +19,8 @@ from vsgraph.neighbors.known import Digests, Known, row_digests
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
 from vsgraph.runs.former import Former
-from vsgraph.runs.outputs import STAGE_RECORD, Outputs
+from vsgraph.runs.names import PARTS
+from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.stage_files import FILES, load_network
 from vsgraph.settings import Settings
 
@@ -114,6 +115,12 @@ class RunJob:
         with self.doing(name):
             return stage.work(self, *needed)
 
+    def work_on(self, parts: Parts | None) -> None:
+        """Let a cluster do the work, if there is one; its files are in the run's folder."""
+        self.parts = parts
+        if parts is not None:
+            parts.folder = self.folder.path / PARTS
+
     def doing(self, name: str) -> AbstractContextManager[None]:
         """Give the files of a stage that other machines write a place of their own."""
         return self.parts.doing(name) if self.parts else nullcontext()
@@ -126,7 +133,7 @@ class RunJob:
 
     def is_kept(self, name: str) -> bool:
         """Return whether the result of a stage is complete on disk."""
-        return name in self.keys and (self.outputs[name] / STAGE_RECORD).exists()
+        return name in self.keys and self.folder.stage_record(name, self.keys[name]) is not None
 
     def _load(self, name: str) -> Any:  # noqa: ANN401
         folder = self.outputs[name]
