@@ -279,7 +279,8 @@ def _mean_direction(text: Floats, n_texts: int) -> Floats:
         return (unit_rows(as_floats(text[rows])).sum(axis=0),)
 
     blocks = row_blocks(len(text), row_bytes=8 * text.shape[1])
-    return sum(part for (part,) in map_rows(add_up, blocks, title="mean text")) / n_texts
+    total: Any = sum(part for (part,) in map_rows(add_up, blocks, title="mean text"))
+    return total / n_texts
 
 
 def _centered_cosines(text: Floats, meanings: Floats, middle: Floats) -> Floats:
