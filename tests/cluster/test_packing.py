@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from vsgraph.cluster import workers
+from vsgraph.common.stores import place
 from vsgraph.common.version import __version__
 from vsgraph.crawls import Crawl
 from vsgraph.encoders import Preparation, embed_images
@@ -74,7 +75,10 @@ def test_the_key_changes_with_a_file_that_is_written_again(tmp_path):
 
 def test_paths_travel_whole(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert carried(tmp_path / "arrays", Path("crawl")) == (tmp_path / "crawl",)
+    stored = place("s3://bucket/crawl")
+    got = carried(tmp_path / "arrays", Path("crawl"), stored)
+    assert got == (tmp_path / "crawl", stored)
+    assert str(got[1]) == "s3://bucket/crawl"
 
 
 def raising(error):

@@ -97,9 +97,7 @@ def _load_pictures(
     crawl: Crawl, span: Span, encoder: ImageEncoder, known: Container[bytes]
 ) -> Loaded:
     """Read, hash and decode a batch; known contents are not decoded again."""
-    if (
-        not is_stored(crawl.root) and not crawl.root.exists()
-    ):  # rather than to take all pictures for missing
+    if not is_stored(crawl.root) and not crawl.root.exists():  # not each of them is missing
         raise InputError(f"{platform.node()} does not see {crawl.root}, where the pictures are")
     loaded = Loaded([], [], [])
     for row, data in enumerate(crawl.read_images(slice(*span)), span[0]):
