@@ -179,7 +179,7 @@ def file_errors(path: Path | None = None) -> Iterator[None]:
     """Raise errors of the system as :class:`FileError`; `path` is what was to be written."""
     try:
         yield
-    except FileError:
+    except (FileError, BrokenPipeError):  # the reader of what is printed has gone, no file
         raise
     except OSError as error:
         name = error.filename2 or error.filename or path

@@ -29,6 +29,7 @@ from vsgraph.common.files import (
     remove_folder,
     write_whole,
 )
+from vsgraph.common.regular import read_regular
 from vsgraph.common.stores import is_stored, place
 from vsgraph.common.version import __version__
 from vsgraph.errors import InputError
@@ -43,6 +44,17 @@ def key_of(*parts: object) -> str:
     """Return a key that changes with any of the parts."""
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def file_key(path: Path) -> str:
+    """Return a key of a file by its size, time, start and end, since it may be very large."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(2**20)
+        file.seek(max(0, size - 2**20))
+        tail = file.read()
+    ends = hashlib.blake2b(head + tail, digest_size=16).hexdigest()
+    return key_of(size, path.stat().st_mtime_ns, ends)
 
 
 @dataclasses.dataclass
@@ -63,7 +75,7 @@ class RunFolder:
         if create and not (path / RECORD).exists() and _is_unused(path):
             return cls(path, {}, None)
         try:
-            record = json.loads((path / RECORD).read_text(encoding="utf-8"))
+            record = json.loads(read_regular(path / RECORD))
             written_as = record["format"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path} is not a run of vsgraph: it has no {RECORD}") from error
@@ -75,8 +87,13 @@ class RunFolder:
             )
         if written_as != FORMAT:
             raise InputError(f"{path / RECORD} is not in the format {FORMAT}")
-        made = record["made"] and {**record["made"], "asked": _found(record["made"]["asked"], path)}
-        return cls(path, _found(record["asked"], path), made)
+        try:
+            made, asked = _checked(record["made"], path), _found(record["asked"], path)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{path / RECORD} is damaged; correct the crawl again into a new folder"
+            ) from error
+        return cls(path, asked, made)
 
     @property
     def stages(self) -> dict[str, Any]:
@@ -146,12 +163,16 @@ class RunFolder:
         if self.copy is not None:
             self.copy.publish_stage(f"{name}-{key}")
 
-    def former_stages(self, name: str) -> list[Path]:
-        """Return the folders of a stage in the current result and in the runs beside this one."""
+    def former_stages(self, name: str, crawl: Path) -> list[Path]:
+        """Return the folders of a stage in the current result and in the runs beside this one.
+
+        What calls itself a run but lies in the folder of the crawl may be a stranger's.
+        """
         beside = []
         for record in sorted(self.path.resolve().parent.glob(f"*/{RECORD}")):
-            with contextlib.suppress(InputError, OSError):
-                beside.append(RunFolder.open(record.parent))
+            if not record.resolve().is_relative_to(crawl.resolve()):
+                with contextlib.suppress(InputError, OSError):
+                    beside.append(RunFolder.open(record.parent))
         others = [run for run in beside if run.path != self.path.resolve()]
         own = [self.fetched(name, self.stages[name]["key"])] if name in self.stages else []
         return own + [run.stage_folder(name, run.stages[name]["key"]) for run in others
@@ -207,6 +228,16 @@ class RunFolder:
                 name for name in self.copy.stages()
                 if STAGE_FOLDER.fullmatch(name) and not name.startswith(kept)
             )  # fmt: skip
+
+
+def _checked(made: dict[str, Any] | None, run: Path) -> dict[str, Any] | None:
+    """Return what a record says of the current result; TypeError or the like if it is damaged."""
+    if made is None:
+        return None
+    for name, stage in made["stages"].items():
+        if not STAGE_FOLDER.fullmatch(f"{name}-{stage['key']}"):
+            raise TypeError(name)
+    return {**made, "asked": _found(made["asked"], run)}
 
 
 def _is_unused(path: Path) -> bool:

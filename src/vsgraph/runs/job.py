@@ -3,9 +3,11 @@
 import dataclasses
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from vsgraph.answers import Answers, read_answers
+from vsgraph.cluster import Parts
 from vsgraph.common.checks import Floats
 from vsgraph.crawls import Crawl
 from vsgraph.encoders import ImageEncoder, TextEncoder
@@ -35,6 +37,7 @@ class RunJob:
     progress: bool
     tell: Tell
     keys: dict[str, str] = dataclasses.field(default_factory=dict)  # of each stage; see plan_keys
+    parts: Parts | None = None  # of the cluster, if one is at work
     _results: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
@@ -107,7 +110,19 @@ class RunJob:
     def compute(self, name: str) -> Any:  # noqa: ANN401
         """Compute a stage of Algorithm 1."""
         stage = STAGE[name]
-        return stage.work(self, *map(self.result, stage.needs))
+        needed = [self.result(need) for need in stage.needs]
+        with self.doing(name):
+            return stage.work(self, *needed)
+
+    def doing(self, name: str) -> AbstractContextManager[None]:
+        """Give the files of a stage that other machines write a place of their own."""
+        return self.parts.doing(name) if self.parts else nullcontext()
+
+    def finish(self, name: str) -> None:
+        """Forget what other machines made for a stage, which is complete on disk now."""
+        if self.parts:
+            self._results.pop(name, None)
+            self.parts.drop(name)
 
     def is_kept(self, name: str) -> bool:
         """Return whether the result of a stage is complete on disk."""

@@ -203,7 +203,7 @@ class Labeler:
         graph, smoothed, trained, weigher, doubt, scores = map(job.result, names)
         learned = Learned(
             job.inputs, graph.adjacency, smoothed, trained, weigher, doubt, job.settings
-        )
+        ).taught()
         probe = None
         if "probe" in job.keys:
             labels = job.crawl.web_labels

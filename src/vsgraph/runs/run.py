@@ -35,6 +35,7 @@ from vsgraph.runs.names import PAGE
 from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.showing import explained, run_html, show
 from vsgraph.runs.stage_files import load_choice, load_decisions, load_graph, load_scores
+from vsgraph.screening import Screening
 from vsgraph.settings import Settings
 
 if TYPE_CHECKING:
@@ -209,6 +210,11 @@ class Run:
         )
 
     @functools.cached_property
+    def screening(self) -> Screening | None:
+        """Copies, placeholders and flawed pictures; None in a run of an older version."""
+        return self.outputs.screening()
+
+    @functools.cached_property
     def meanings(self) -> list[Meaning]:
         """The meaning of each class."""
         return self.outputs.meanings(self._table.class_names)
@@ -255,7 +261,8 @@ class Run:
         """
         rows = np.arange(len(self.correction))
         unused = Exported(self.path, "arrow", len(rows))
-        return Job(self.crawl, self.correction, unused, self.path, rows).table(rows)
+        job = Job(self.crawl, self.correction, unused, self.path, rows, screening=self.screening)
+        return job.table(rows)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the table of :meth:`to_arrow` for pandas (needs the extra 'table')."""
@@ -312,7 +319,7 @@ class Run:
 
     def export(self, out: str | Path, *, to: str, **options: Any) -> Exported:  # noqa: ANN401
         """Write corrected data for other programs, see :func:`vsgraph.exports.export`."""
-        return export(self.crawl, self.correction, out, to=to, **options)
+        return export(self.crawl, self.correction, out, to=to, screening=self.screening, **options)
 
 
 def _image_keys(crawl: Crawl) -> Iterator[tuple[str, str]]:

@@ -3,16 +3,18 @@
 import dataclasses
 import json
 import time
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
 
+from vsgraph.cluster import Parts, cluster_at_work
 from vsgraph.common.files import (
     file_errors,
     mend_leftovers,
+    remove_folder,
     replaced_folder,
     write_whole,
 )
@@ -47,6 +49,7 @@ from vsgraph.runs.taught import say_taught
 from vsgraph.settings import Settings
 
 FIRST = ("crawl", "meanings")  # quick, and may need a person
+PARTS = "parts"  # the folder of what a cluster has made of stages that are not finished
 
 
 @file_errors()
@@ -57,6 +60,7 @@ def run(
     anyway: bool = False,
     progress: bool = False,
     tell: Tell | None = None,
+    cluster: str | None = None,
     **asked: Any,  # noqa: ANN401
 ) -> Run:
     """Correct the labels of a crawl: read, encode, correct, report.
@@ -80,6 +84,9 @@ def run(
         Show progress bars.
     tell : callable, optional
         Called with lines of text: the size of the crawl, the estimate, each stage.
+    cluster : str, optional
+        The address of a Ray cluster, ``HOST:PORT`` or ``auto``, whose machines do the work; all of
+        them must see `crawl` and `out` under the same paths. Without it, this machine does it.
     settings, choices : Settings and Choices, or mappings, optional
         All settings, encoders and own arrays; or only changes to those that the run remembers.
     reading : mapping, optional
@@ -108,25 +115,40 @@ def run(
     Run('run': keep 696, relabel 77, reject 228, unreadable 0)
     """
     folder = RunFolder.open(place(out), create=True)
-    with folder.locked():
+    with _at_work(cluster, folder.path / PARTS, tell or (lambda _: None)) as parts, folder.locked():
         if crawl is not None and not isinstance(crawl, str | Path):
             crawl, images = keep_table(crawl, folder.path)
             asked = {"images": images} | asked
         request = Request.of(crawl, asked)
         job = _prepare(folder, request, tell or (lambda _: None), progress=progress)
-        todo = _todo(job)
-        estimate = _tell_start(job, todo)
-        if estimate is not None and not anyway:
-            check_room(estimate, folder.path)
-        folder.save()
-        folder.show_report()
-        folder.sweep({folder.stage_folder(name, key) for name, key in job.keys.items()})
-        former = folder.made
-        _do(job, todo)
-        taught = say_taught(job, former)
-        if taught is not None:
-            job.tell(taught)
+        job.parts = parts
+        _run_job(job, has_room=anyway or parts is not None)
     return Run.open(folder.path)
+
+
+@contextmanager
+def _at_work(cluster: str | None, folder: Path, tell: Tell) -> Iterator[Parts | None]:
+    """Let a cluster do the work, if one is given; its files go when all is done."""
+    with cluster_at_work(cluster, folder, tell) if cluster else nullcontext() as parts:
+        yield parts
+    if folder.exists():
+        remove_folder(folder)
+
+
+def _run_job(job: RunJob, *, has_room: bool) -> None:
+    """Do what is to be done of a job, and say so."""
+    folder, todo = job.folder, _todo(job)
+    estimate = _tell_start(job, todo)
+    if estimate is not None and not has_room:
+        check_room(estimate, folder.path)
+    folder.save()
+    folder.show_report()
+    folder.sweep({folder.stage_folder(name, key) for name, key in job.keys.items()})
+    former = folder.made
+    _do(job, todo)
+    taught = say_taught(job, former)
+    if taught is not None:
+        job.tell(taught)
 
 
 @file_errors()
@@ -274,8 +296,10 @@ def _do(job: RunJob, todo: set[str]) -> None:
         if name in todo:
             job.tell(f"{name}{_again(job, name)} ...")
             started = time.monotonic()
-            with nullcontext(target) if stage.in_place else replaced_folder(target) as folder:
+            made_in = nullcontext(target) if stage.in_place else replaced_folder(target)
+            with job.doing(name), made_in as folder:
                 _record(job.keys[name], folder, started, stage.make(job, folder))
+            job.finish(name)
         else:
             job.tell(f"{name}: done before")
         job.folder.publish_stage(name, job.keys[name])
