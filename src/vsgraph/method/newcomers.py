@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, vstack
 
 from vsgraph.common.blocks import row_lengths
-from vsgraph.common.checks import Floats
+from vsgraph.common.checks import Floats, filled_rows
 from vsgraph.method.answers import Lesson
 from vsgraph.method.doubt import WEB_LIKE_TRUST, Doubt, weights_at
 from vsgraph.method.evidence import Weigher
@@ -134,7 +134,8 @@ def _doubt(learned: Learned, new: Inputs, around: TextsAround) -> Doubt | Pictur
     if naming is not None and new.words is not None:
         n_kept = naming.called.values.shape[1]
         called: TopScores = naming.probe.judge(np.asarray(new.features), n_kept=n_kept)
-        naming = dataclasses.replace(naming, words=new.words, called=called)
+        own = filled_rows(new.text_embeddings)
+        naming = dataclasses.replace(naming, words=new.words, called=called, own=own)
     distance = dataclasses.replace(doubt.distance, around=around)
     bare = weights_at(WEB_LIKE_TRUST, with_words=naming is not None)
     return dataclasses.replace(doubt, inputs=new, distance=distance, naming=naming, bare=bare)
