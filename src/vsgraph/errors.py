@@ -5,6 +5,7 @@
     VSGraphError
     ├── InputError         (also a ValueError)   an argument or a file breaks a rule
     ├── FileError          (also an OSError)     the system refuses to read or write a file
+    ├── StoreError                               an object store refuses, or cannot be reached
     ├── TrainingError                            a training cannot continue
     └── MissingExtraError  (also an ImportError) an optional dependency is not installed
 
@@ -74,6 +75,16 @@ class FileError(VSGraphError, OSError):
         made = cls(f"{'' if where is None else f'{where}: '}{reason}; {advice}")
         made.errno = error.errno
         return made
+
+
+class StoreError(VSGraphError):
+    """An object store refuses, or cannot be reached; the message says which, why, and what to do.
+
+    It is no OSError: a picture that cannot be fetched now is not a picture that is missing.
+
+    >>> issubclass(StoreError, VSGraphError), issubclass(StoreError, OSError)
+    (True, False)
+    """
 
 
 class TrainingError(VSGraphError):

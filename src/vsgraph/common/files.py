@@ -17,6 +17,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from vsgraph.common.stores import refuse_stored
 from vsgraph.errors import FileError, InputError
 
 try:
@@ -39,7 +40,8 @@ KINDS = {FORMAT: "a correction", EXPORT: "an export", REPORT: "a report"}
 
 
 def refuse_file(folder: Path) -> None:
-    """Raise an error if the path of a folder is a file."""
+    """Raise an error if the path of a folder is a file, or in an object store."""
+    refuse_stored(folder)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; choose the name of a folder")
 
@@ -82,6 +84,7 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
     If the process is killed between the two renames, the old folder is put back by the next
     :func:`mend_leftovers`.
     """
+    refuse_stored(folder)
     with file_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         mend_leftovers(folder.parent)
@@ -277,6 +280,7 @@ def open_array(path: Path) -> NDArray[Any]:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary file that gets its final name if the block ends without an error."""
+    refuse_stored(path)
     with file_errors(path):
         handle, name = tempfile.mkstemp(prefix=f"{LEFTOVER}{path.name}-", dir=path.parent)
         os.close(handle)

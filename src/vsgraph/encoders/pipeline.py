@@ -77,7 +77,7 @@ def embed_images(
         unit="image",
         n_rows=len(crawl),
         batch_size=IMAGE_BATCH,
-        digest=lambda span: _references(crawl, span),
+        digest=lambda span: references(crawl, span),
         load=lambda span: _load_pictures(crawl, span, encoder, store),
         encode=encode,
         n_at_once=n_threads() + 1,
@@ -105,7 +105,7 @@ def _load_pictures(crawl: Crawl, span: Span, encoder: ImageEncoder, store: Vecto
     return loaded
 
 
-def _references(crawl: Crawl, span: Span) -> str:
+def references(crawl: Crawl, span: Span) -> str:
     """Return a digest of where pictures lie, and of the sizes and times of their files."""
     part = crawl.take(slice(*span)).table
     names = ["image", *(name for name in ("shard", "offset", "size") if crawl.has_shards)]
@@ -123,7 +123,7 @@ def _references(crawl: Crawl, span: Span) -> str:
 def pictures_digest(crawl: Crawl) -> str:
     """Return a digest of where all pictures lie, and of the sizes and times of their files."""
     spans = [(start, min(start + 1024, len(crawl))) for start in range(0, len(crawl), 1024)]
-    words = "".join(_references(crawl, span) for span in spans)
+    words = "".join(references(crawl, span) for span in spans)
     return hashlib.blake2b(words.encode(), digest_size=16).hexdigest()
 
 

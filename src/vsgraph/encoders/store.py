@@ -95,7 +95,9 @@ class VectorStore:
             (self.parts / "old").rename(folder)
         self._finished = self._open_finished(overwrite=overwrite)
         self._sources = [self._finished] if self._finished else []
-        self._sources += [found for path in known if (found := self._open_known(path))]
+        others = (found for path in known if (found := self._open_known(path)))
+        same = {found.record["digest"]: found for found in others}  # of one crawl, one is enough
+        self._sources += same.values()
         self._firsts: list[int] = []  # number of the first vector of each source
         self.parts.mkdir(parents=True, exist_ok=True)
         # Vectors are numbered: first the rows of finished folders, then those of each batch.

@@ -106,7 +106,7 @@ def write_fiftyone(job: Job) -> None:
     known is an attribute. A rejected image has no label. ``data.json`` points to the pictures.
     Pictures in shards are copied to ``data``, and ``where.json`` names their place in the shards.
     """
-    places_name = "where.json" if job.crawl.has_shards else "data.json"
+    places_name = "data.json" if job.crawl.has_files else "where.json"
     with (
         (job.path / "labels.json").open("w", encoding="utf-8") as labels_file,
         (job.path / places_name).open("w", encoding="utf-8") as places_file,

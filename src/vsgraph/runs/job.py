@@ -17,7 +17,7 @@ from vsgraph.neighbors.known import Digests, Known, row_digests
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
 from vsgraph.runs.former import Former
-from vsgraph.runs.outputs import STAGE_RECORD, Outputs
+from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.stage_files import FILES, load_network
 from vsgraph.settings import Settings
 
@@ -111,7 +111,7 @@ class RunJob:
 
     def is_kept(self, name: str) -> bool:
         """Return whether the result of a stage is complete on disk."""
-        return name in self.keys and (self.outputs[name] / STAGE_RECORD).exists()
+        return name in self.keys and self.folder.stage_record(name, self.keys[name]) is not None
 
     def _load(self, name: str) -> Any:  # noqa: ANN401
         folder = self.outputs[name]

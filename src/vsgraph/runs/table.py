@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from vsgraph.common.files import whole_file
 from vsgraph.crawls.readers.table_roles import KNOWN, named_like
 from vsgraph.errors import InputError
-from vsgraph.runs.folder import TABLE
+from vsgraph.runs.names import TABLE
 
 GROUP = 1024  # rows that are read together
 
