@@ -26,7 +26,7 @@ from vsgraph.common.formatting import markdown_table
 from vsgraph.common.plot import draw_lines
 
 FEW = 2  # seeds of the cases that are drawn as curves
-CURVES = (WEB, "cleanlab, flagged photos removed", "p_f, of the paper", OURS)
+CURVES = ("cleanlab, flagged photos removed", "p_f, of the paper", CNN, OURS)
 OPEN = {"C-P": "c_p", "C-R": "c_r", "C-F1": "c_f1"}
 Found = Sequence[Mapping[str, Any]]
 
@@ -97,7 +97,7 @@ def main(folders: tuple[Path, ...], seeds: int, write: Path | None) -> None:
         *found, _ = trials(head_cases.purity, split, FEW)
         curves[split.name] = {
             name: list(zip(PURITIES, np.mean([f[name] for f in found], axis=0), strict=True))
-            for name in (*CURVES[1:3], CNN, OURS)
+            for name in CURVES
         }
     titles = {
         "purity": ("Photos that can be left at a share of right labels", curves,
