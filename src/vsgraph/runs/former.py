@@ -18,7 +18,8 @@ from vsgraph.judge.since import Version
 from vsgraph.neighbors.known import Digests, Known, known_neighbors, match_rows
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
-from vsgraph.runs.outputs import STAGE_RECORD, Outputs
+from vsgraph.runs.names import STAGE_RECORD
+from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.stage_files import DIGESTS, load_decisions, load_graph
 from vsgraph.settings import Settings
 
