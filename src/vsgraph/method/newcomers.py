@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, diags_array, vstack
 
 from vsgraph.common.blocks import row_lengths
 from vsgraph.common.checks import Floats, filled_rows
+from vsgraph.method.answers import Lesson
 from vsgraph.method.doubt import WEB_LIKE_TRUST, Doubt, weights_at
 from vsgraph.method.evidence import Weigher
 from vsgraph.method.given import TrainedNetwork
@@ -41,6 +42,15 @@ class Learned:
     weigher: Weigher | None
     doubt: Doubt | PictureDoubt
     settings: Settings
+    lesson: Lesson | None = None  # what answers taught
+
+    def taught(self) -> "Learned":
+        """Return the same with what the answers of people teach, if there are any."""
+        network, anchors = self.trained
+        scorer = Scorer(
+            self.inputs, network, self.weigher, self.doubt, self.smoothed, anchors, self.settings
+        )
+        return dataclasses.replace(self, lesson=scorer.taught().lesson)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,8 +94,9 @@ def score_newcomers(learned: Learned, new: Inputs, edges: csr_array) -> ImageSco
     )  # fmt: skip
     doubt = _doubt(learned, new, TextsAround(smoothed, step))
     scorer = Scorer(
-        new, network, weigher, doubt, smoothed, learned.trained.anchors, learned.settings
-    )
+        new, network, weigher, doubt, smoothed, learned.trained.anchors, learned.settings,
+        learned.lesson and learned.lesson.for_others(new),
+    )  # fmt: skip
     return scorer.score_all(progress=False)
 
 
