@@ -12,7 +12,7 @@ from vsgraph.method.estimate import REFERENCE_FLOPS
 from vsgraph.neighbors.search import EXACT_UP_TO
 
 Results = dict[str, Any]
-STAGES = ("reading", "graph", "text", "network", "evidence", "labels")
+STAGES = ("reading", "graph", "text", "network", "evidence", "doubt", "labels")
 
 TOP = """\
 # Performance
@@ -213,7 +213,7 @@ def _whole(results: Results) -> str:
         "memory, GB",
         "with files",
         "recall",
-        "right before, after, %",
+        "right before, of those left, %",
     )
     rows = [
         [
@@ -221,7 +221,8 @@ def _whole(results: Results) -> str:
             f"{one['seconds']:.0f}" + (f" ({one['note']})" if "note" in one else ""),
             *(f"{one['stages'].get(stage, 0):.0f}" for stage in STAGES),
             f"{one['memory_gb']:.1f}", f"{one['with_files_gb']:.1f}", f"{one['recall']:.4f}",
-            f"{100 * one['right_before']:.1f}, {100 * one['right_after']:.1f}",
+            f"{100 * one['right_before']:.1f}, {100 * one['right_after']:.1f}"
+            + (f" ({100 * one['left']:.0f} left)" if "left" in one else ""),
         ]
         for one in found.values()
     ]  # fmt: skip

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from vsgraph.cluster import workers
-from vsgraph.common.stores import place
+from vsgraph.common.stores import StorePath, place
 from vsgraph.common.version import __version__
 from vsgraph.crawls import Crawl
 from vsgraph.encoders import Preparation, embed_images
@@ -174,3 +174,9 @@ def test_an_encoder_that_differs_elsewhere_is_refused():
     with pytest.raises(InputError, match=r"model gives other vectors on .* than where the run was"):
         again(*arguments)
     assert again(*opening.elsewhere("other")[1]).fingerprint == "other"
+
+
+def test_an_address_in_a_store_stays_one(tmp_path):
+    address = place("s3://bucket/crawl")
+    assert carried(tmp_path, address) == (address,)
+    assert isinstance(carried(tmp_path, address)[0], StorePath)

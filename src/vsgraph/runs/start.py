@@ -276,7 +276,10 @@ def _known_count(job: RunJob) -> int | None:
     """
     if "crawl" not in job.folder.stages:
         return None
-    before = load_crawl(job.folder.fetched("crawl", job.folder.stages["crawl"]["key"]))
+    try:
+        before = load_crawl(job.folder.fetched("crawl", job.folder.stages["crawl"]["key"]))
+    except InputError:  # damaged
+        return None
     known = pc.is_in(job.crawl.table["image"], before.table["image"].combine_chunks())
     count = int(pc.sum(known).as_py() or 0)
     return count if count < len(job.crawl) else None
