@@ -27,7 +27,7 @@ HOMES = {
 
 
 WITHOUT_ARRAYS = {"label", "read_crawl"}  # public functions that neither take nor return arrays
-HEAVY = {"numba", "scipy.stats", "pyarrow", "PIL", "torch", "pandas", "jinja2"}
+HEAVY = {"numba", "ray", "scipy.stats", "pyarrow", "PIL", "torch", "pandas", "jinja2"}
 
 
 def functions():

@@ -7,6 +7,7 @@
     ├── FileError          (also an OSError)     the system refuses to read or write a file
     ├── StoreError                               an object store refuses, or cannot be reached
     ├── TrainingError                            a training cannot continue
+    ├── ClusterError                             machines cannot be reached, or cannot do their work
     └── MissingExtraError  (also an ImportError) an optional dependency is not installed
 
     VSGraphWarning         (a UserWarning)       something to keep in mind about the result
@@ -91,6 +92,14 @@ class TrainingError(VSGraphError):
     """A training cannot continue; the message says where it stopped and what is saved.
 
     >>> issubclass(TrainingError, VSGraphError)
+    True
+    """
+
+
+class ClusterError(VSGraphError):
+    """Machines cannot be reached, or cannot do their work; the message says which and why.
+
+    >>> issubclass(ClusterError, VSGraphError)
     True
     """
 

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from faults import EVERY, Fault, call
 from scipy.sparse import csr_array, save_npz
-from small_crawl import Tiny, change_crawl, write_small_crawl
+from small_crawl import Tiny, change_crawl, grow_crawl, write_small_crawl
 
 import vsgraph
 from made_pictures import put
@@ -203,6 +203,14 @@ def test_an_export_that_cannot_be_renamed_leaves_the_old_one(table, tmp_path, mo
         made.export(out, to="imglist", overwrite=True)
     assert (out / "imglist.txt").read_bytes() == before
     assert not list(tmp_path.glob(".vsgraph-*"))
+
+
+def test_what_a_killed_evaluation_left_is_removed_by_the_next(table, tmp_path):
+    made = correct(table, tmp_path / "run")
+    half = put(tmp_path / "out" / ".vsgraph-judged.md-a1b2c3d4", "half")
+    code, told = command("evaluate", made.path, "-o", half.with_name("judged.md"))
+    assert code == 0, told
+    assert [path.name for path in half.parent.iterdir()] == ["judged.md"]
 
 
 def test_links_and_pipes_that_are_called_like_leftovers_are_left_alone(tmp_path):
@@ -444,6 +452,20 @@ def test_a_run_shows_how_far_its_report_is(table, tmp_path, monkeypatch):
     monkeypatch.setattr("vsgraph.report.write.bar", bar)
     correct(table, tmp_path / "run", with_report=True, progress=True)
     assert shown == ["senses of classes", "pages of classes"]
+
+
+@pytest.mark.parametrize("name", ["crawl", "pictures", "words", "graph", "network", "decisions"])
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_crawl_that_grew_needs_nothing_of_the_result_before(table, tmp_path, name, is_cut):
+    folder = correct(table, tmp_path / "run").outputs[name]
+    grow_crawl(table.parent)
+    expected = correct(table, tmp_path / "fresh").correction.final_labels
+    if is_cut:
+        for path in folder.glob("*.npy"):
+            path.write_bytes(path.read_bytes()[:40])
+    if not is_cut or name in {"crawl", "pictures", "decisions"}:
+        shutil.rmtree(folder)
+    assert correct(table, tmp_path / "run").correction.final_labels.tolist() == expected.tolist()
 
 
 DAMAGED = [

@@ -24,6 +24,7 @@ PURPOSE = {
     "int8": "int8 encoders",
     "timm": "models of timm",
     "review": "the page of vsgraph review",
+    "cluster": "several machines",
 }
 
 

@@ -219,7 +219,7 @@ def _compared_with(job: RunJob) -> str | None:
     if before["decisions"]["key"] == job.keys["decisions"]:
         return before.get("since", {}).get("compared_with")
     same = all(before.get(n, {}).get("key") == job.keys.get(n) for n in ("crawl", "pictures"))
-    return None if same else before["decisions"]["key"]
+    return None if same or job.former is None else before["decisions"]["key"]
 
 
 STAGES = (

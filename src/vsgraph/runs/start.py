@@ -1,5 +1,6 @@
 """Start a run, resume it, or preview it."""
 
+import contextlib
 import dataclasses
 import json
 import time
@@ -10,9 +11,11 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from vsgraph.cluster import cluster_at_work
 from vsgraph.common.files import (
     file_errors,
     mend_leftovers,
+    remove_folder,
     replaced_folder,
     write_whole,
 )
@@ -32,7 +35,7 @@ from vsgraph.runs.folder import (
 )
 from vsgraph.runs.job import RunJob, Tell
 from vsgraph.runs.meaning_table import ask_meanings, show_table
-from vsgraph.runs.names import STAGE_RECORD
+from vsgraph.runs.names import PARTS, STAGE_RECORD
 from vsgraph.runs.refusals import refuse_early
 from vsgraph.runs.request import Request, again_from, plain_reading, settled, with_paths
 from vsgraph.runs.run import Run
@@ -57,6 +60,7 @@ def run(
     anyway: bool = False,
     progress: bool = False,
     tell: Tell | None = None,
+    cluster: str | None = None,
     **asked: Any,  # noqa: ANN401
 ) -> Run:
     """Correct the labels of a crawl: read, encode, correct, report.
@@ -80,6 +84,9 @@ def run(
         Show progress bars.
     tell : callable, optional
         Called with lines of text: the size of the crawl, the estimate, each stage.
+    cluster : str, optional
+        The address of a Ray cluster, ``HOST:PORT`` or ``auto``, whose machines do the work; all of
+        them must see `crawl` and `out` under the same paths. Without it, this machine does it.
     settings, choices : Settings and Choices, or mappings, optional
         All settings, encoders and own arrays; or only changes to those that the run remembers.
     reading : mapping, optional
@@ -107,26 +114,36 @@ def run(
     >>> vsgraph.run("my-crawl", "run")  # doctest: +SKIP
     Run('run': keep 696, relabel 77, reject 228, unreadable 0)
     """
-    folder = RunFolder.open(place(out), create=True)
-    with folder.locked():
-        if crawl is not None and not isinstance(crawl, str | Path):
-            crawl, images = keep_table(crawl, folder.path)
-            asked = {"images": images} | asked
-        request = Request.of(crawl, asked)
-        job = _prepare(folder, request, tell or (lambda _: None), progress=progress)
-        todo = _todo(job)
-        estimate = _tell_start(job, todo)
-        if estimate is not None and not anyway:
-            check_room(estimate, folder.path)
-        folder.save()
-        folder.show_report()
-        folder.sweep({folder.stage_folder(name, key) for name, key in job.keys.items()})
-        former = folder.made
-        _do(job, todo)
-        taught = say_taught(job, former)
-        if taught is not None:
-            job.tell(taught)
+    say = tell or (lambda _: None)
+    with cluster_at_work(cluster, say) if cluster else nullcontext() as parts:
+        folder = RunFolder.open(place(out), create=True)
+        with folder.locked():
+            if crawl is not None and not isinstance(crawl, str | Path):
+                crawl, images = keep_table(crawl, folder.path)
+                asked = {"images": images} | asked
+            job = _prepare(folder, Request.of(crawl, asked), say, progress=progress)
+            job.work_on(parts)
+            _run_job(job, has_room=anyway or parts is not None)
     return Run.open(folder.path)
+
+
+def _run_job(job: RunJob, *, has_room: bool) -> None:
+    """Do what is to be done of a job, and say so."""
+    folder, todo = job.folder, _todo(job)
+    estimate = _tell_start(job, todo)
+    if estimate is not None and not has_room:
+        check_room(estimate, folder.path)
+    folder.save()
+    folder.show_report()
+    folder.sweep({folder.stage_folder(name, key) for name, key in job.keys.items()})
+    former = folder.made
+    _do(job, todo)
+    if (folder.path / PARTS).exists():
+        with contextlib.suppress(OSError):  # some may still be open over a network
+            remove_folder(folder.path / PARTS)
+    taught = say_taught(job, former)
+    if taught is not None:
+        job.tell(taught)
 
 
 @file_errors()
@@ -259,7 +276,10 @@ def _known_count(job: RunJob) -> int | None:
     """
     if "crawl" not in job.folder.stages:
         return None
-    before = load_crawl(job.folder.fetched("crawl", job.folder.stages["crawl"]["key"]))
+    try:
+        before = load_crawl(job.folder.fetched("crawl", job.folder.stages["crawl"]["key"]))
+    except InputError:  # damaged
+        return None
     known = pc.is_in(job.crawl.table["image"], before.table["image"].combine_chunks())
     count = int(pc.sum(known).as_py() or 0)
     return count if count < len(job.crawl) else None
@@ -274,8 +294,10 @@ def _do(job: RunJob, todo: set[str]) -> None:
         if name in todo:
             job.tell(f"{name}{_again(job, name)} ...")
             started = time.monotonic()
-            with nullcontext(target) if stage.in_place else replaced_folder(target) as folder:
+            made_in = nullcontext(target) if stage.in_place else replaced_folder(target)
+            with job.doing(name), made_in as folder:
                 _record(job.keys[name], folder, started, stage.make(job, folder))
+            job.finish(name)
         else:
             job.tell(f"{name}: done before")
         job.folder.publish_stage(name, job.keys[name])
