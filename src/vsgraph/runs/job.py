@@ -5,6 +5,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vsgraph.answers import Answers, read_answers
 from vsgraph.common.checks import Floats
 from vsgraph.crawls import Crawl
@@ -97,6 +100,11 @@ class RunJob:
         if self.former is None or self.former.places(self.digests) is None:
             return None
         return self.former.weights(self.inputs.class_names)
+
+    def know_copies(self, groups: NDArray[np.intp]) -> None:
+        """Let the stages that follow know which images are copies, (n_images,)."""
+        if "inputs" in vars(self):  # otherwise they are read from disk with all arrays
+            self.inputs = dataclasses.replace(self.inputs, copies=groups)
 
     def result(self, name: str) -> Any:  # noqa: ANN401
         """Return the result of a stage of Algorithm 1: from memory, from disk, or computed."""
