@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -155,6 +156,39 @@ def test_a_run_is_exported_to_every_format(place, run_folder):
             assert passwd not in path.read_bytes()
 
 
+def test_exports_are_narrowed_split_and_described(place, run_folder):
+    out = place / "out" / "narrowed"
+    options = [
+        ["--split", "0.8,0.1,0.1"],
+        ["--top", "3"],
+        ["--min-confidence", "0.5"],
+        ["--purity", "0.9"],
+        ["--split", "nan"],
+        ["--top", "0"],
+        ["--purity", "inf"],
+    ]
+    commands = [["export", run_folder, "--to", to, "-o", out / f"{to}-{number}", *more]
+                for to in ("imagefolder", "hf", "webdataset", "csv")
+                for number, more in enumerate(options)]  # fmt: skip
+    results = watched(place, commands)
+    for number, result in enumerate(results):
+        assert (result["code"] == 0) == (number % len(options) < 4), result["error"]
+    for card in out.rglob("README.md"):
+        text = card.read_text(encoding="utf-8")
+        assert not re.search(r"(?<!\\)\[|<(?!/?$)", text.partition("# ")[2]), card
+
+
+def test_people_decide_by_hostile_files_and_audit(place, run_folder):
+    hostile = place / "hostile"
+    files = [*sorted((hostile / "tables").iterdir())[::8], *(hostile / "layouts").iterdir(),
+             hostile / "crawl" / "crawl.jsonl", hostile / "crawl" / "links" / "pipe.jpg"]  # fmt: skip
+    commands = [["decide", run_folder, file, "--reviewer", "ann"] for file in files]
+    commands += [["audit", run_folder, "--truth", file] for file in files[::4]]
+    commands += [["audit", run_folder, "--images", "5"], ["doctor"]]
+    results = watched(place, commands)
+    assert [result["code"] for result in results[-2:]] == [0, 0]
+
+
 def test_the_report_is_written_again(place, run_folder):
     (result,) = watched(place, [["report", run_folder]])
     assert result["code"] == 0, result["error"]
@@ -201,6 +235,15 @@ def test_pictures_and_texts_are_encoded_trained_on_and_classified(place, monkeyp
         ["train", table, "-o", out / "model", "--network", network, "--epochs", "1", "-q",
          "--val", hostile / "folders"],
         ["finetune", out / "encoded", "-o", out / "tuned", "--network", network, "--epochs", "1", "-q"],
+        ["train", table, "-o", out / "head", "--network", network, "--epochs", "1", "-q", "--freeze"],
+        ["finetune", out / "encoded", "-o", out / "tuned head", "--epochs", "1", "-q", "--freeze"],
+        ["label", out / "encoded", table, "-o", out / "labels.csv"],
+        ["label", out / "encoded", hostile / "crawl" / "pictures"],
+        ["label", out / "encoded", hostile / "crawl" / "links"],
+        ["label", out / "encoded", hostile / "crawl" / "links" / "pipe.jpg"],
+        ["label", out / "encoded", hostile / "shards" / "pictures.tar"],
+        ["label", out / "encoded", hostile / "folders"],
+        ["label", out / "encoded", hostile / "tables" / "noise-below.csv"],
         ["predict", out / "model", table, "-o", out / "predicted"],
         ["test", out / "model", "--data", table],
         ["classify", out / "model", hostile / "crawl" / "pictures", hostile / "crawl" / "links"],

@@ -216,6 +216,28 @@ def test_answers_survive_kill_and_wait_for_the_server(run_folder, serve, open_pa
     assert len([line for line in lines if "picture" in json.loads(line)]) == 6
 
 
+def test_an_answer_that_is_refused_stays_told_and_a_full_disk_is_waited_for(
+    run_folder, serve, open_page
+):
+    server = serve(run_folder)
+    page = open_page(server, "/queue", may_fail=True)
+    replies = [(409, "the crawl was read again"), (503, "No space left on device")]
+
+    def answer(route):
+        if not replies:
+            return route.continue_()
+        code, error = replies.pop(0)
+        return route.fulfill(status=code, json={"error": error})
+
+    page.route("**/answer", answer)
+    press(page, "ArrowRight", "x", "x")
+    told = "1 answer was not saved: the crawl was read again"
+    wait_until(page, f"() => document.querySelector('#saved').textContent.includes('{told}')")
+    wait_until(page, "() => !sessionStorage.getItem('vsgraph-outbox').includes('batch')")
+    assert told in page.locator("#saved").inner_text()
+    assert len(server.answers.given) == 1
+
+
 def test_two_people_at_once(run_folder, serve, open_page):
     servers = [serve(run_folder, name) for name in ("ann", "bea")]
     pages = [open_page(server, "/class/0") for server in servers]

@@ -28,6 +28,7 @@ from vsgraph.cli import main as command_line
 from vsgraph.common.files import LEFTOVER, mend_leftovers
 from vsgraph.errors import InputError, VSGraphError
 from vsgraph.exports import FORMATS
+from vsgraph.neighbors import search
 from vsgraph.runs import Run
 
 SETTINGS = ("n_neighbors=3", "anchors_per_class=2")
@@ -253,9 +254,13 @@ def whole_training(out: Path) -> dict[str, str]:
 
 
 def correct_scenarios(world: Path) -> list[Scenario]:
-    """Return a first run, one with other settings, one on a changed crawl, and a report."""
-    changing = world / "changing"
+    """Return a first run, one with other settings, and ones on a changed and a grown crawl."""
+    changing, growing = world / "changing", world / "growing"
     shutil.copytree(world / "crawl", changing)
+    lines = (world / "crawl" / "plain.jsonl").read_text().splitlines(keepends=True)
+    shutil.copytree(world / "crawl", growing)
+    (growing / "plain.jsonl").write_text("".join(lines[:-1]))
+    search.FEW_TO_UPDATE = 4  # so that the graph of twelve pictures is updated
 
     def arguments(crawl, out, *more):
         settings = [word for one in SETTINGS for word in ("--set", one)]
@@ -279,11 +284,13 @@ def correct_scenarios(world: Path) -> list[Scenario]:
              before=[arguments(crawl, world / swept),
                      arguments(crawl, world / swept, "--set", "n_neighbors=2")]),
         make("correct a changed crawl", changing, change=lambda: change_crawl(changing)),
+        make("correct a grown crawl", growing,
+             change=lambda: (growing / "plain.jsonl").write_text("".join(lines))),
     ]  # fmt: skip
 
 
 def export_scenarios(world: Path) -> list[Scenario]:
-    """Return exports in each format, new ones and ones that replace another."""
+    """Return exports in each format and labels of new images, also in the place of others."""
     runs = {}
     for number, setting in enumerate(("anchors_per_class=2", "anchors_per_class=1")):
         runs[number] = world / f"run {number}"
@@ -308,6 +315,12 @@ def export_scenarios(world: Path) -> list[Scenario]:
             ))  # fmt: skip
             if is_new:  # its second start must not be refused
                 scenarios[-1].arguments = [*first, "--overwrite"]
+    table = str(world / "crawl" / "plain.jsonl")
+    for name, before in (("label", []), ("label --overwrite", [0])):
+        where = [table, "-o", str(world / name / "made.csv"), "-q", "--overwrite"]
+        calls = [["label", str(runs[number]), *where] for number in (*before, 1)]
+        scenarios.append(Scenario(name, world / name, calls.pop(), read_export, whole_export,
+                                  before=calls))  # fmt: skip
     return scenarios
 
 
@@ -364,10 +377,10 @@ def train_scenarios(world: Path) -> list[Scenario]:
         return ["train", str(world / "photos"), "-o", str(out / "model"), "--network", network,
                 "--set", "batch_size=6", "--epochs", "2", "-q", *more]  # fmt: skip
 
-    def make(name, *more, **options):
-        is_new = "before" not in options  # otherwise the old model stands to the end
-        first = is_new and models_of_epochs(arguments(world / f"{name} in epochs", *more))[0]
-        between = [first, NOTHING] if is_new else []
+    def make(name, *more, in_epochs=False, **options):
+        between = [] if "before" in options else [NOTHING]  # an old model stands to the end
+        if in_epochs:
+            between += models_of_epochs(arguments(world / f"{name} in epochs", *more))[:1]
         return Scenario(
             name, world / name, arguments(world / name, *more), read_model, whole_training,
             partly=lambda _: between, **options,
@@ -375,9 +388,12 @@ def train_scenarios(world: Path) -> list[Scenario]:
 
     other = ["--set", "learning_rate=0.5", "--overwrite"]
     return [
-        make("train"),
+        make("train", in_epochs=True),
         make("train --overwrite", *other, before=[arguments(world / "train --overwrite")]),
-    ]
+        make("train --freeze", "--freeze"),
+        make("train --freeze --overwrite", "--freeze", *other,
+             before=[arguments(world / "train --freeze --overwrite")]),
+    ]  # fmt: skip
 
 
 def models_of_epochs(arguments) -> list[object]:

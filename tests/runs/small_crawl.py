@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from vsgraph.demo.made_up import make_crawl, write_crawl
 from vsgraph.encoders.protocol import Encoded
@@ -43,6 +44,16 @@ def correct_small(table, out, **options):
     choices = {"text_encoder": "lsa", "meanings": table.parent / "meanings.csv"} if table else {}
     few = {"n_neighbors": 3, "anchors_per_class": 2} if table else options.pop("settings", None)
     return run(table, out, settings=few, choices=choices, **options)
+
+
+def grow_crawl(crawl: Path) -> None:
+    """Add a picture, few enough that the result before is gone on from."""
+    path = crawl / "plain.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    pixels = Image.open(crawl / rows[0]["file_name"]).convert("RGB").rotate(90)
+    pixels.save(crawl / "new.png")
+    path.write_text("".join(json.dumps(row) + "\n" for row in
+                            [rows[0], rows[0] | {"file_name": "new.png"}, *rows[1:]]))  # fmt: skip
 
 
 def change_crawl(crawl: Path) -> None:

@@ -63,6 +63,7 @@ def test_a_changed_crawl_gives_what_a_new_run_gives_and_says_what_changed(grown,
     page = (made.page.parent / "since.html").read_text()
     assert f"<b>{N_NEW}</b> images are new" in page
     assert "pictures/" in page
+    assert "Before: " in page
     assert "since.html" in made.page.read_text()
     table = (made.outputs["since"] / "since.csv").read_text()
     assert len(table.splitlines()) == 1 + sum(counts.values())
@@ -96,6 +97,12 @@ def test_answers_of_people_outlast_a_change(grown, tmp_path):
 
     rows = made.to_arrow().to_pylist()
     assert next(row for row in rows if row["image"] == image)["why"] == "a person decided"
+    pictures = tmp_path / "crawl" / "images"
+    taught = made.label(pictures).table
+    (tmp_path / "run" / "answers" / "ann.jsonl").unlink()
+    untaught = correct(tmp_path / "run", with_report=False)[0].label(pictures).table
+    at = taught["image"].to_pylist().index(image.removeprefix("images/"))
+    assert taught["confidence"][at].as_py() < untaught["confidence"][at].as_py()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from faults import EVERY, Fault, call
 from scipy.sparse import csr_array, save_npz
-from small_crawl import Tiny, change_crawl, write_small_crawl
+from small_crawl import Tiny, change_crawl, grow_crawl, write_small_crawl
 
 import vsgraph
 from made_pictures import put
@@ -24,6 +24,7 @@ from vsgraph.crawls import read_crawl
 from vsgraph.encoders.protocol import Encoded
 from vsgraph.encoders.sources.architectures import Architecture
 from vsgraph.encoders.sources.checkpoints import Checkpoint
+from vsgraph.encoders.store import VectorStore
 from vsgraph.errors import FileError, InputError
 from vsgraph.runs import Choices, Run, run
 from vsgraph.runs.folder import RunFolder
@@ -202,6 +203,14 @@ def test_an_export_that_cannot_be_renamed_leaves_the_old_one(table, tmp_path, mo
         made.export(out, to="imglist", overwrite=True)
     assert (out / "imglist.txt").read_bytes() == before
     assert not list(tmp_path.glob(".vsgraph-*"))
+
+
+def test_what_a_killed_evaluation_left_is_removed_by_the_next(table, tmp_path):
+    made = correct(table, tmp_path / "run")
+    half = put(tmp_path / "out" / ".vsgraph-judged.md-a1b2c3d4", "half")
+    code, told = command("evaluate", made.path, "-o", half.with_name("judged.md"))
+    assert code == 0, told
+    assert [path.name for path in half.parent.iterdir()] == ["judged.md"]
 
 
 def test_links_and_pipes_that_are_called_like_leftovers_are_left_alone(tmp_path):
@@ -443,6 +452,64 @@ def test_a_run_shows_how_far_its_report_is(table, tmp_path, monkeypatch):
     monkeypatch.setattr("vsgraph.report.write.bar", bar)
     correct(table, tmp_path / "run", with_report=True, progress=True)
     assert shown == ["senses of classes", "pages of classes"]
+
+
+@pytest.mark.parametrize("name", ["crawl", "pictures", "words", "graph", "network", "decisions"])
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_crawl_that_grew_needs_nothing_of_the_result_before(table, tmp_path, name, is_cut):
+    folder = correct(table, tmp_path / "run").outputs[name]
+    grow_crawl(table.parent)
+    expected = correct(table, tmp_path / "fresh").correction.final_labels
+    if is_cut:
+        for path in folder.glob("*.npy"):
+            path.write_bytes(path.read_bytes()[:40])
+    if not is_cut or name in {"crawl", "pictures", "decisions"}:
+        shutil.rmtree(folder)
+    assert correct(table, tmp_path / "run").correction.final_labels.tolist() == expected.tolist()
+
+
+DAMAGED = [
+    {}, {"made": 5, "asked": {}}, {"made": None}, {"made": {}, "asked": {}},
+    {"made": None, "asked": 3},
+    {"made": {"stages": {"pictures": 3}, "asked": {}}, "asked": {}},
+    {"made": {"stages": [], "asked": {}}, "asked": {}},
+    {"made": {"stages": {"pictures": {"key": ["x"]}}, "asked": {"paths": [3]}}, "asked": {}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("values", DAMAGED)
+def test_a_damaged_record_is_told_in_one_line_and_harms_no_run_beside_it(table, tmp_path, values):
+    record = {"format": "vsgraph-run-2", **values}
+    put(tmp_path / "other" / "run.json", json.dumps(record))
+    os.mkfifo(put(tmp_path / "piped" / "x", "").with_name("run.json"))
+    assert len(correct(table, tmp_path / "run").correction) == 12
+    for arguments in (("export", tmp_path / "other", "--to", "csv", "-o", tmp_path / "c.csv"),
+                      ("correct", table, "-o", tmp_path / "other")):  # fmt: skip
+        code, told = command(*arguments)
+        assert code == 1, told
+        assert told.startswith("Error: ")
+        assert told.count("\n") == 1
+
+
+def test_vectors_that_came_with_a_crawl_are_not_believed(table, tmp_path):
+    made = correct(table, tmp_path / "run")
+    shutil.copytree(made.path, table.parent, dirs_exist_ok=True)  # beside the runs, as a run
+    vectors = next(table.parent.glob("stages/pictures-*/vectors.npy"))
+    np.save(vectors, np.ones_like(made.features))
+    shutil.rmtree(made.path)
+    again = correct(table, tmp_path / "again")
+    assert np.ptp(again.features) > 0
+
+
+def test_of_many_runs_on_one_crawl_the_vectors_are_looked_at_once(table, tmp_path, monkeypatch):
+    first = correct(table, tmp_path / "tree" / "0")
+    for number in range(1, 9):
+        shutil.copytree(first.path, tmp_path / "tree" / str(number))
+    looked, add_keys = [], VectorStore._add_keys
+    monkeypatch.setattr(VectorStore, "_add_keys", lambda store, keys: (
+        looked.append(store.name), add_keys(store, keys))[1])  # fmt: skip
+    correct(table, tmp_path / "tree" / "new")
+    assert looked.count(Tiny.name) == 2  # the vectors of one run, and the new batch
 
 
 # many at once

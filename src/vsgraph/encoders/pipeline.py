@@ -1,7 +1,8 @@
 """From a crawl to vectors on disk: its pictures, or its texts."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import platform
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 
 from vsgraph.common.blocks import n_threads
 from vsgraph.common.files import file_errors
+from vsgraph.common.stores import is_stored
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.encoders.batches import Loaded, Span, Work, fill_store
 from vsgraph.encoders.protocol import ImageEncoder, TextEncoder
 from vsgraph.encoders.store import NOTHING, VectorStore, content_key
 from vsgraph.encoders.vectors import Embedding
+from vsgraph.errors import InputError
 from vsgraph.pictures.decode import quiet_decoders, read_picture
 from vsgraph.pictures.opener import PictureError
 
@@ -78,9 +81,10 @@ def embed_images(
         n_rows=len(crawl),
         batch_size=IMAGE_BATCH,
         digest=lambda span: references(crawl, span),
-        load=lambda span: _load_pictures(crawl, span, encoder, store),
+        load=lambda span, known: _load_pictures(crawl, span, encoder, known),
         encode=encode,
         n_at_once=n_threads() + 1,
+        stands_alone=True,
     )
     with store, quiet_decoders():
         embedding = fill_store(store, work, progress=progress)
@@ -89,12 +93,16 @@ def embed_images(
     return embedding
 
 
-def _load_pictures(crawl: Crawl, span: Span, encoder: ImageEncoder, store: VectorStore) -> Loaded:
+def _load_pictures(
+    crawl: Crawl, span: Span, encoder: ImageEncoder, known: Container[bytes]
+) -> Loaded:
     """Read, hash and decode a batch; known contents are not decoded again."""
+    if not is_stored(crawl.root) and not crawl.root.exists():  # not each of them is missing
+        raise InputError(f"{platform.node()} does not see {crawl.root}, where the pictures are")
     loaded = Loaded([], [], [])
     for row, data in enumerate(crawl.read_images(slice(*span)), span[0]):
         key, pixels = content_key(data), None
-        if key not in store:
+        if key not in known:
             try:
                 pixels = read_picture(data, encoder.preparation)
             except PictureError as error:
@@ -171,7 +179,7 @@ def embed_texts(
             return texts.texts(slice(*span), fields=fields)
         return [text.strip() for text in texts[span[0] : span[1]]]
 
-    def load(span: Span) -> Loaded:
+    def load(span: Span, _: Container[bytes]) -> Loaded:
         batch = read(span)
         keys = [content_key(text.encode()) if text else NOTHING for text in batch]
         return Loaded(keys, batch, [])
@@ -185,6 +193,7 @@ def embed_texts(
         load=load,
         encode=encoder.encode,
         n_at_once=1,  # text encoders use all cores themselves
+        stands_alone=False,  # lengths are evened out within a batch
     )
     with store:
         return fill_store(store, work, progress=progress)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vsgraph.common.checks import check_one_of, check_truth, label_matrix, name_rows
 from vsgraph.common.files import file_errors
+from vsgraph.common.stores import StorePath, place
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.exports import tables
@@ -22,7 +23,13 @@ from vsgraph.exports.job import Job
 from vsgraph.exports.json_formats import is_our_coco, write_coco, write_fiftyone, write_labelstudio
 from vsgraph.exports.selection import Selection, Split, split_images, without
 from vsgraph.exports.shards import write_webdataset
-from vsgraph.exports.targets import Exported, export_file, export_folder, write_record
+from vsgraph.exports.targets import (
+    Exported,
+    export_file,
+    export_folder,
+    stored_export,
+    write_record,
+)
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Decision
 from vsgraph.screening.screened import Screening
@@ -77,6 +84,7 @@ def export(
         several.
     out : path
         A file for csv, parquet and coco, otherwise a folder. It appears only once it is complete.
+        Or an address in an object store (``s3://bucket/clean``).
     to : str
         The format, one of `FORMATS`; ``docs/exports.md`` describes each.
     overwrite : bool
@@ -127,7 +135,7 @@ def export(
     _check_options(to, options, selection)
     refuse_other_crawl(crawl, correction)
     refuse_contradictions(correction)
-    chosen, out = FORMATS[to], Path(out)
+    chosen, out = FORMATS[to], place(out)
     if crawl.has_several_labels and not chosen.several:
         others = ", ".join(name for name, other in FORMATS.items() if other.several)
         raise InputError(f"{to} holds one label per image; these hold several: {others}")
@@ -139,7 +147,9 @@ def export(
     split = split_images(crawl, rows, shares, screening) if shares else None
     exported = Exported(out, to, len(rows), right=estimated_right(correction, rows))
     exported.notes += _notes(correction, chosen_rows, split, rows)
-    if chosen.is_ours is None:
+    if isinstance(out, StorePath):
+        target = stored_export(out, overwrite=overwrite, is_ours=chosen.is_ours)
+    elif chosen.is_ours is None:
         target = export_folder(out, crawl.root, overwrite=overwrite)
     else:
         target = export_file(out, overwrite=overwrite, is_ours=chosen.is_ours)

@@ -11,7 +11,7 @@ from vsgraph.screening import find_copies, measure_pictures, screen
 
 def encode_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
     """Encode the pictures, except those that this run or one beside it has already."""
-    known = job.folder.former_stages("pictures")
+    known = job.folder.former_stages("pictures", job.crawl.root)
     vectors = embed_images(job.crawl, job.image_encoder, folder, known=known, progress=job.progress)
     problems = vectors.record["problems"]
     for line in job.crawl.problems.lines(problems):
@@ -23,14 +23,14 @@ def encode_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
 
 def measure(job: RunJob, folder: Path) -> dict[str, Any]:
     """Measure the pictures, except those that this run or one beside it has already."""
-    known = job.folder.former_stages("measures")
+    known = job.folder.former_stages("measures", job.crawl.root)
     measures = measure_pictures(job.crawl, folder, known=known, progress=job.progress)
     return {"problems": measures.record["problems"]}
 
 
 def encode_texts(job: RunJob, folder: Path) -> dict[str, Any]:
     """Encode the texts, except those that this run or one beside it has already."""
-    known = job.folder.former_stages("texts")
+    known = job.folder.former_stages("texts", job.crawl.root)
     vectors = embed_texts(job.crawl, job.text_encoder, folder, known=known, progress=job.progress)
     return {"encoder": vectors.record["encoder"]}
 

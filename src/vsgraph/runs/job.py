@@ -1,26 +1,31 @@
 """A run in progress: its crawl, encoders, and the results of its stages when they are needed."""
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.answers import Answers, read_answers
+from vsgraph.cluster import Parts
 from vsgraph.common.checks import Floats
 from vsgraph.crawls import Crawl
 from vsgraph.encoders import ImageEncoder, TextEncoder
 from vsgraph.encoders.embed import open_image_encoder, open_text_encoder
 from vsgraph.encoders.text import text_part
+from vsgraph.errors import InputError
 from vsgraph.method.algorithm import STAGE
 from vsgraph.method.inputs import Inputs, check_inputs
 from vsgraph.neighbors.known import Digests, Known, row_digests
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
 from vsgraph.runs.former import Former
-from vsgraph.runs.outputs import STAGE_RECORD, Outputs
+from vsgraph.runs.names import PARTS
+from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.stage_files import FILES, load_network
 from vsgraph.settings import Settings
 
@@ -38,6 +43,7 @@ class RunJob:
     progress: bool
     tell: Tell
     keys: dict[str, str] = dataclasses.field(default_factory=dict)  # of each stage; see plan_keys
+    parts: Parts | None = None  # of the cluster, if one is at work
     _results: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
@@ -92,14 +98,17 @@ class RunJob:
     @functools.cached_property
     def known_neighbors(self) -> Known | None:
         """What the result before knows of the neighbors."""
-        return self.former.neighbors(self.digests, self.settings) if self.former else None
+        with contextlib.suppress(InputError):  # damaged: everything is searched for
+            return self.former.neighbors(self.digests, self.settings) if self.former else None
+        return None
 
     @functools.cached_property
     def start_weights(self) -> Floats | None:
         """The weights of the network before, if most images are the same."""
-        if self.former is None or self.former.places(self.digests) is None:
-            return None
-        return self.former.weights(self.inputs.class_names)
+        with contextlib.suppress(InputError):  # damaged: it starts from nothing
+            if self.former is not None and self.former.places(self.digests) is not None:
+                return self.former.weights(self.inputs.class_names)
+        return None
 
     def know_copies(self, groups: NDArray[np.intp]) -> None:
         """Let the stages that follow know which images are copies, (n_images,)."""
@@ -115,11 +124,29 @@ class RunJob:
     def compute(self, name: str) -> Any:  # noqa: ANN401
         """Compute a stage of Algorithm 1."""
         stage = STAGE[name]
-        return stage.work(self, *map(self.result, stage.needs))
+        needed = [self.result(need) for need in stage.needs]
+        with self.doing(name):
+            return stage.work(self, *needed)
+
+    def work_on(self, parts: Parts | None) -> None:
+        """Let a cluster do the work, if there is one; its files are in the run's folder."""
+        self.parts = parts
+        if parts is not None:
+            parts.folder = self.folder.path / PARTS
+
+    def doing(self, name: str) -> AbstractContextManager[None]:
+        """Give the files of a stage that other machines write a place of their own."""
+        return self.parts.doing(name) if self.parts else nullcontext()
+
+    def finish(self, name: str) -> None:
+        """Forget what other machines made for a stage, which is complete on disk now."""
+        if self.parts:
+            self._results.pop(name, None)
+            self.parts.drop(name)
 
     def is_kept(self, name: str) -> bool:
         """Return whether the result of a stage is complete on disk."""
-        return name in self.keys and (self.outputs[name] / STAGE_RECORD).exists()
+        return name in self.keys and self.folder.stage_record(name, self.keys[name]) is not None
 
     def _load(self, name: str) -> Any:  # noqa: ANN401
         folder = self.outputs[name]

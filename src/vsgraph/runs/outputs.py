@@ -24,7 +24,6 @@ from vsgraph.runs.stage_files import load_values
 from vsgraph.screening import Screening
 
 TABLE = "meanings.csv"
-STAGE_RECORD = "stage.json"  # the last file that a stage writes: its key, time and facts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Outputs:
             raise InputError(
                 f"{self.folder.path} has no stage {stage!r} yet; run vsgraph correct to the end"
             )
-        return self.folder.stage_folder(stage, self.keys[stage])
+        return self.folder.fetched(stage, self.keys[stage])
 
     def crawl(self, root: Path | None = None) -> Crawl:
         """Return the crawl as it was read; `root` is its folder now."""

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from vsgraph.answers import Answers, read_answers
 from vsgraph.common.notebook import Html
+from vsgraph.common.stores import place
 from vsgraph.crawls import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.crawls.truth_table import tell_others, with_truth
@@ -29,8 +30,9 @@ from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Anchors, count_decisions
 from vsgraph.result.showing import correction_html
 from vsgraph.runs.choices import Choices
-from vsgraph.runs.folder import PAGE, RunFolder, recall_path
-from vsgraph.runs.outputs import STAGE_RECORD, Outputs
+from vsgraph.runs.folder import RunFolder, recall_path
+from vsgraph.runs.names import PAGE
+from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.showing import explained, run_html, show
 from vsgraph.runs.stage_files import load_choice, load_decisions, load_graph, load_scores
 from vsgraph.screening import Screening
@@ -77,7 +79,7 @@ class Run:
     @classmethod
     def open(cls, path: str | Path) -> "Run":
         """Open a run that has corrected labels."""
-        folder = RunFolder.open(Path(path))
+        folder = RunFolder.open(place(path))
         if folder.made is None:
             raise InputError(
                 f"{path} has no corrected labels yet, its stage decisions is missing; run vsgraph "
@@ -85,7 +87,7 @@ class Run:
             )
         asked, stages = folder.made["asked"], folder.made["stages"]
         for name, stage in stages.items():
-            if not (folder.stage_folder(name, stage["key"]) / STAGE_RECORD).exists():
+            if folder.stage_record(name, stage["key"]) is None:
                 raise InputError(f"{path} lacks its stage {name}; run vsgraph correct again")
         return cls(
             folder,
@@ -98,7 +100,7 @@ class Run:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name} {count}" for name, count in self.counts.items())
-        return f"Run({str(self.path)!r}: {counts})"
+        return f"Run({str(self.folder.home)!r}: {counts})"
 
     def _repr_html_(self) -> str:
         correction, crawl = self.correction, self._shown_crawl()

@@ -5,7 +5,6 @@ else its result depends on, and its function.
 """
 
 import dataclasses
-import hashlib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from vsgraph.method.probe import linear_probe
 from vsgraph.pictures.measures import VERSION as MEASURES_VERSION
 from vsgraph.result.parts import UNANSWERED, count_decisions
 from vsgraph.runs.content_stages import encode_pictures, encode_texts, measure, screen_pictures
-from vsgraph.runs.folder import key_of
+from vsgraph.runs.folder import file_key, key_of
 from vsgraph.runs.former import version_of
 from vsgraph.runs.job import RunJob
 from vsgraph.runs.meaning_table import knows_words, meaning_source, write_table
@@ -221,7 +220,7 @@ def _compared_with(job: RunJob) -> str | None:
     if before["decisions"]["key"] == job.keys["decisions"]:
         return before.get("since", {}).get("compared_with")
     same = all(before.get(n, {}).get("key") == job.keys.get(n) for n in ("crawl", "pictures"))
-    return None if same else before["decisions"]["key"]
+    return None if same or job.former is None else before["decisions"]["key"]
 
 
 STAGES = (
@@ -338,14 +337,3 @@ def _key_of_need(job: RunJob, name: str) -> str:
     if name == "cnn_probs" and job.choices.is_trained:
         return job.keys["pictures"]
     return job.keys.get(PROVIDERS.get(name, name), "none")
-
-
-def file_key(path: Path) -> str:
-    """Return a key of a file by its size, time, start and end, since it may be very large."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(2**20)
-        file.seek(max(0, size - 2**20))
-        tail = file.read()
-    ends = hashlib.blake2b(head + tail, digest_size=16).hexdigest()
-    return key_of(size, path.stat().st_mtime_ns, ends)

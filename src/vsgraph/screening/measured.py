@@ -1,7 +1,7 @@
 """The measures of a crawl's pictures on disk: each content is measured once, and runs resume."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -37,20 +37,21 @@ def measure_pictures(
         n_rows=len(crawl),
         batch_size=BATCH,
         digest=lambda span: references(crawl, span),
-        load=lambda span: _measure(crawl, span, store),
+        load=lambda span, known: _measure(crawl, span, known),
         encode=np.stack,
         n_at_once=1,
+        stands_alone=True,
     )
     with store, quiet_decoders():
         return fill_store(store, work, progress=progress)
 
 
-def _measure(crawl: Crawl, span: Span, store: VectorStore) -> Loaded:
+def _measure(crawl: Crawl, span: Span, measured: Container[bytes]) -> Loaded:
     """Read and measure a batch, except what is known."""
     loaded = Loaded([], [], [])
     for row, data in enumerate(crawl.read_images(slice(*span)), span[0]):
         key, numbers = content_key(data), None
-        if key not in store:
+        if key not in measured:
             try:
                 numbers = measure_picture(data)
             except PictureError as error:

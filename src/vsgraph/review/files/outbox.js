@@ -4,6 +4,7 @@
 const KEY = "vsgraph-outbox", FIRST = 400, LONGEST = 5000;
 const status = document.querySelector("#saved"), listeners = [];
 let waiting = JSON.parse(sessionStorage.getItem(KEY) ?? "[]"), busy = false, delay = FIRST;
+let refused = 0, reason = "";  // answers that the server did not take, and why
 
 export const post = (path, body, keepalive = false) => fetch(path, {
   method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), keepalive,
@@ -18,8 +19,9 @@ export const isEmpty = () => waiting.length === 0;
 export const onEmpty = (listener) => listeners.push(listener);
 
 function keep() {
-  sessionStorage.setItem(KEY, JSON.stringify(waiting));
-  tell(waiting.length ? "busy" : "", waiting.length ? `Saving ${waiting.length}…` : "All saved");
+  try { sessionStorage.setItem(KEY, JSON.stringify(waiting)); } catch { /* no room: they wait in this page */ }
+  if (refused) tell("failed", `${refused} ${refused > 1 ? "answers were" : "answer was"} not saved: ${reason}`);
+  else tell(waiting.length ? "busy" : "", waiting.length ? `Saving ${waiting.length}…` : "All saved");
 }
 export function tell(state, text) {
   status.dataset.state = state;
@@ -36,8 +38,11 @@ async function flush() {
       if (reply.ok || (reply.status >= 400 && reply.status < 500 && reply.status !== 403)) {
         waiting.shift();
         delay = FIRST;
+        if (!reply.ok) {
+          refused += 1;
+          reason = (await reply.json()).error;
+        }
         keep();
-        if (!reply.ok) tell("failed", `Not saved: ${(await reply.json()).error}`);
         continue;
       }
       problem = reply.status === 403 ? "open the address that vsgraph review printed" : "the server has a problem";
