@@ -76,7 +76,7 @@ def by_cleanvision(photos: Path) -> tuple[Pairs, float]:
     number = {str((photos / row["file"]).resolve()): i for i, row in enumerate(rows)}
     started = time.perf_counter()
     lab = Imagelab(filepaths=list(number), verbose=False)
-    lab.find_issues({"exact_duplicates": {}, "near_duplicates": {}}, verbose=False)
+    lab.find_issues({"exact_duplicates": {}, "near_duplicates": {}}, verbose=False, n_jobs=1)
     took = time.perf_counter() - started
     sets = [s for name in ("exact_duplicates", "near_duplicates") for s in lab.info[name]["sets"]]
     return groups_to_pairs([[number[path] for path in group] for group in sets]), took
