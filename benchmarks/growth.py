@@ -31,19 +31,19 @@ def write_part(given: dict[str, np.ndarray], n_images: int, folder: Path) -> Non
         np.save(folder / f"{name}.npy", rows)
 
 
-def correct(folder: Path, out: Path) -> tuple[float, vsgraph.Run]:
-    """Correct the crawl in a folder; return the seconds and the run."""
+def correct(folder: Path, out: Path) -> tuple[float, float, vsgraph.Run]:
+    """Correct the crawl in a folder; return seconds, CPU seconds and the run."""
     choices = vsgraph.Choices(
         features=folder / "features.npy", text_embeddings=folder / "texts.npy",
         label_embeddings=folder / "meanings.npy",
     )  # fmt: skip
     classes = list(map(str, range(len(np.load(folder / "meanings.npy")))))
-    started = time.perf_counter()
+    started, busy = time.perf_counter(), time.process_time()
     run = vsgraph.run(
         folder / "web_labels.npy", out, choices=choices, classes=classes, with_report=False,
         anchors_per_class=10, anyway=True, tell=lambda line: print(line, file=sys.stderr),
     )  # fmt: skip
-    return time.perf_counter() - started, run
+    return time.perf_counter() - started, time.process_time() - busy, run
 
 
 def encoding_seconds(n_images: int) -> float | None:
@@ -64,10 +64,10 @@ def main(crawl: str, where: str) -> None:
     n_before = n_images - n_images // 100
     write_part(given, n_before, folder / "now")
     memory = Memory()
-    before, _ = correct(folder / "now", folder / "run")
+    before, _, _ = correct(folder / "now", folder / "run")
     write_part(given, n_images, folder / "now")
-    update, grown = correct(folder / "now", folder / "run")
-    nothing, fresh = correct(folder / "now", folder / "fresh")
+    update, cpu, grown = correct(folder / "now", folder / "run")
+    nothing, cpu_nothing, fresh = correct(folder / "now", folder / "fresh")
     same = grown.found.final_labels == fresh.found.final_labels
     same &= grown.found.decisions == fresh.found.decisions
     encoding = encoding_seconds(n_images)
@@ -78,6 +78,7 @@ def main(crawl: str, where: str) -> None:
     print(json.dumps({
         "n_images": n_images, "seconds_before": before, "seconds": update,
         "seconds_from_nothing": nothing, "share": update / nothing,
+        "cpu_seconds": cpu, "cpu_seconds_from_nothing": cpu_nothing,
         "share_with_encoding": encoding and (update + encoding / 100) / (nothing + encoding),
         "encoding_seconds": encoding, "same_decisions": float(same.mean()), "stages": stages,
         "graph": grown.record["stages"]["graph"], "memory_gb": memory.held,

@@ -13,8 +13,11 @@ Generated from the commands' help by `python docs/cli.py`; a test compares the t
 
 Exit codes: 0 success; 1 an error, printed in one line (wrong input, a missing extra, too little
 room); 2 wrong options; 3 a file that cannot be read or written (a full disk, a folder that is
-read-only), also in one line: which file, why, and what to do; 130 stopped by Ctrl-C. Anything else
-is a bug and prints a traceback.
+read-only) or an object store that denies access or does not answer, also in one line: which file,
+why, and what to do; 130 stopped by Ctrl-C. Anything else is a bug and prints a traceback.
+
+CRAWL, RUN and the outputs of `correct` and `export` may be addresses in an object store, as in
+`s3://bucket/crawl` (docs/formats.md).
 Results go to the standard output; warnings, progress bars and errors go to the standard error.
 Progress bars are shown only on a terminal. `inspect`, `evaluate` and `compare` take `--json`.
 

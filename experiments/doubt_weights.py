@@ -182,6 +182,12 @@ def learn(crawls: list[Judged]) -> NDArray[np.floating]:
     return minimize(loss, np.zeros(samples[0][0].shape[1]), jac=True, method="L-BFGS-B").x
 
 
+def usual(crawl: Judged, weights: NDArray[np.floating]) -> float:
+    """Return the log odds of the estimated share of right web labels, for `calibration.USUAL`."""
+    rows, own = np.arange(len(crawl.web_labels)), crawl.web_labels
+    return float(log_odds(expit(crawl.terms[rows, own] @ weights).mean(keepdims=True))[0])
+
+
 def main() -> None:
     """Learn, print, judge."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -204,6 +210,11 @@ def main() -> None:
             print(f"    {name:20s} {pair[0]:6.2f} {pair[1]:6.2f}")
         for weights in sets.values():
             print("    [" + ", ".join(f"{weight:.2f}" for weight in weights) + "],")
+        whole = [crawl for form, crawl in made if form.name in {"all", "all, web-like"}]
+        print(
+            "    usual log odds",
+            *(f"{usual(*pair):.2f}" for pair in zip(whole, sets.values(), strict=True)),
+        )
         if other is not None:
             made += [(form, judge(other, form, with_words=with_words)) for form in forms(other)]
         for number, (form, crawl) in enumerate(made):

@@ -14,7 +14,7 @@ import vsgraph
 from coco_web_data import CocoWeb
 from doubted_labels import words_of
 from heads import Split, judge_head, train_on
-from lessons import CNN, CO_TEACHING, OURS, PAPER_50, WEB, blind_lessons, of, text_lessons
+from lessons import CNN, CO_TEACHING, OURS, PAPER_50, TRUTH, WEB, blind_lessons, of, text_lessons
 from peers import of_probs, one_hot
 from ranked import coverage_at
 from several_labels import PAPER as PAPER_SEVERAL
@@ -57,6 +57,7 @@ def flipped(split: Split, seed: int, share: float) -> dict[str, Any]:
     web = np.where(random.random(len(rows)) < share, moved, data.web_labels)
     given = narrowed(trial, rows, dataclasses.replace(data, web_labels=web), trial.meaning)
     lessons = blind_lessons(given)
+    del lessons[TRUTH]
     lessons[OURS] = of(given.correct(cnn=given.probe, words=words_of(given)), "believed", given)
     found = {}
     for name, lesson in lessons.items():

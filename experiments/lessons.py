@@ -25,6 +25,7 @@ K = 10  # neighbors of the simple methods
 ASKED = 5  # answers per class, for methods that need a clean subset
 WEB, CO_TEACHING, OURS = "web labels", "Co-teaching", "**vsgraph**"
 CNN = "p_c, out of fold"
+TRUTH = "the truth, which no method sees"
 Rows = NDArray[np.intp]
 
 
@@ -53,7 +54,16 @@ def blind_lessons(trial: Trial) -> dict[str, Lesson]:
         CO_TEACHING: Lesson(plain, web, same, same),  # it chooses while it learns
         "CurriculumNet": curriculum(trial.unit, web, n_classes),
         "self-learning by prototypes": self_learning(trial.unit, web, n_classes),
+        TRUTH: true_lesson(trial),
     }
+
+
+def true_lesson(trial: Trial) -> Lesson:
+    """Return what people marked: the web label where it is right, else the classes shown."""
+    shown, web, clean = trial.data.truth, trial.data.web_labels, trial.data.clean
+    table = np.where(clean[:, None], one_hot(web, len(trial.meaning)), shown).astype(np.float32)
+    table /= np.maximum(table.sum(axis=1, keepdims=True), 1)
+    return Lesson(table, table.argmax(axis=1), table.max(axis=1), clean.astype(float))
 
 
 def simple_lessons(trial: Trial) -> dict[str, Lesson]:

@@ -23,8 +23,8 @@ FIELDS = {
     "web label": ("id", "file", "web_label"),
     "both": ("id", "file", "title", "description", "web_label"),
 }
-HEAD = ["what is known of new images", "labeled, %", "of them right, %", "likeliest right, %",
-        "as a run on all labels them, %"]  # fmt: skip
+HEAD = ["what is known of new images", "labeled, %", "of them right, %", "by their confidence, %",
+        "likeliest right, %", "as a run on all labels them, %"]  # fmt: skip
 
 
 def write_table(path: Path, rows: list[dict[str, Any]], fields: tuple[str, ...] = ()) -> Path:
@@ -34,15 +34,18 @@ def write_table(path: Path, rows: list[dict[str, Any]], fields: tuple[str, ...] 
     return path
 
 
-def measures(likeliest: list, final: list, truth: list[set], of_run: list) -> list[float]:
-    """Return shares in percent: labeled, right of these, likeliest right, as the run on all."""
+def measures(
+    likeliest: list, final: list, confidence: list, truth: list[set], of_run: list
+) -> list[float]:
+    """Return shares in percent: labeled, right of these, and so on, see the head of the table."""
     labeled = [label is not None for label in final]
     right = [label in shown for label, shown in zip(final, truth, strict=True)]
     guessed = [label in shown for label, shown in zip(likeliest, truth, strict=True) if shown]
     same = [one == other for one, other in zip(final, of_run, strict=True)]
     right_share = sum(right) / max(sum(labeled), 1)
-    return [100 * share for share in (np.mean(labeled), right_share, np.mean(guessed),
-                                      np.mean(same))]  # fmt: skip
+    sure = np.mean(np.array(confidence)[labeled])
+    shares = np.mean(labeled), right_share, sure, np.mean(guessed), np.mean(same)
+    return [100 * float(share) for share in shares]
 
 
 @click.command(help=__doc__)
@@ -68,11 +71,12 @@ def main(data: Path, meanings: Path, runs: Path, write: tuple[Path, ...]) -> Non
     number = {image: place for place, image in enumerate(of_all)}
     best = whole.correction.final_probs.argmax()
     likeliest = [names[best[number[row["file"]]]] for row in new]
-    table = [["a run on all images", *measures(likeliest, final, truth, final)]]
+    sure = [row["confidence"] for row in mine]
+    table = [["a run on all images", *measures(likeliest, final, sure, truth, final)]]
     for name, fields in FIELDS.items():
         path = write_table(runs / f"new-{fields[-1]}.jsonl", new, fields)
         found = part.label(path, images=data, progress=True).table
-        said = [found[column].to_pylist() for column in ("likeliest", "label")]
+        said = [found[column].to_pylist() for column in ("likeliest", "label", "confidence")]
         table.append([name, *measures(*said, truth, final)])
         click.echo(table[-1])
     text = markdown_table(HEAD, [[row[0], *(f"{share:.1f}" for share in row[1:])] for row in table])

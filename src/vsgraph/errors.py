@@ -5,7 +5,9 @@
     VSGraphError
     ├── InputError         (also a ValueError)   an argument or a file breaks a rule
     ├── FileError          (also an OSError)     the system refuses to read or write a file
+    ├── StoreError                               an object store refuses, or cannot be reached
     ├── TrainingError                            a training cannot continue
+    ├── ClusterError                             machines cannot be reached, or cannot do their work
     └── MissingExtraError  (also an ImportError) an optional dependency is not installed
 
     VSGraphWarning         (a UserWarning)       something to keep in mind about the result
@@ -76,10 +78,28 @@ class FileError(VSGraphError, OSError):
         return made
 
 
+class StoreError(VSGraphError):
+    """An object store refuses, or cannot be reached; the message says which, why, and what to do.
+
+    It is no OSError: a picture that cannot be fetched now is not a picture that is missing.
+
+    >>> issubclass(StoreError, VSGraphError), issubclass(StoreError, OSError)
+    (True, False)
+    """
+
+
 class TrainingError(VSGraphError):
     """A training cannot continue; the message says where it stopped and what is saved.
 
     >>> issubclass(TrainingError, VSGraphError)
+    True
+    """
+
+
+class ClusterError(VSGraphError):
+    """Machines cannot be reached, or cannot do their work; the message says which and why.
+
+    >>> issubclass(ClusterError, VSGraphError)
     True
     """
 

@@ -95,6 +95,16 @@ def test_annotations_of_label_studio_and_not_its_predictions(tmp_path):
     ]  # fmt: skip
 
 
+def test_labels_of_fiftyone_may_be_names(tmp_path):
+    labels = {"x": "bat", "y": None}  # as FiftyOne itself writes them if a dataset has no classes
+    write(tmp_path / "labels.json", json.dumps({"classes": None, "labels": labels}))
+    write(tmp_path / "data.json", json.dumps({key: f"/crawl/{key}.jpg" for key in "xy"}))
+    assert read(tmp_path) == [("/crawl/x.jpg", ("bat",)), ("/crawl/y.jpg", ())]
+    (tmp_path / "data.json").unlink()
+    with pytest.raises(InputError, match="no such image; export from FiftyOne with data_path"):
+        read(tmp_path)
+
+
 def test_labels_of_fiftyone(tmp_path):
     labels = {"x": {"label": 1, "confidence": 0.5}, "y": None, "z": [{"label": 0}, {"label": 1}],
               "w": 0}  # fmt: skip

@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import head_cases
 import vsgraph
 from coco_web_data import read_coco_web
-from heads import judge_labels
+from heads import Split, judge_labels
 from lessons import (
     CNN,
     OURS,
     WEB,
     blind_lessons,
+    learnt_from,
     simple_lessons,
     simple_text_lessons,
     text_lessons,
@@ -73,6 +75,22 @@ def test_the_default_has_more_right_labels(right, name):
 def test_the_default_is_not_behind_the_texts(right):
     text = "text alone: nearest label meaning"
     assert (right[CAPTIONS, OURS] > right[CAPTIONS, text] - 0.01).all()
+
+
+def test_every_case_is_learned_and_judged(vectors):
+    learn, held = learnt_from(vectors)
+    assert all(int(vectors.data.images[row].stem) % 5 == 0 for row in held)
+    rest = np.setdiff1d(np.arange(len(vectors.features)), held)
+    features = {"lite0": (vectors.features[rest], vectors.features[held])}
+    split = Split("sample", learn, vectors.data.take(held), features)
+    few, many = (head_cases.flipped(split, 0, share) for share in (0.2, 0.8))
+    assert few[WEB]["top_1"] > many[WEB]["top_1"] + 0.1
+    assert many[OURS]["top_1"] > many[WEB]["top_1"] + 0.1  # the captions still tell
+    known = head_cases.unknown_classes(split, 0)
+    assert all(0 <= value <= 1 for found in known.values() for value in found.values())
+    assert known["p_g, of the paper"]["silent"] > known[WEB]["silent"]
+    several = head_cases.several(split, 0)
+    assert several[OURS]["map"] > several[WEB]["map"]
 
 
 def test_a_seed_draws_photos_and_spoils_texts(vectors):

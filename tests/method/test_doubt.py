@@ -12,7 +12,8 @@ from vsgraph.method.algorithm import Solver
 from vsgraph.method.decisions import least_belief
 from vsgraph.method.doubt import TERMS, WEIGHTS, weights_at
 from vsgraph.method.inputs import Words, check_inputs
-from vsgraph.result.parts import Decision, Rule
+from vsgraph.method.naming import learn_naming
+from vsgraph.result.parts import Anchors, Decision, Rule
 
 N_TEXT = 48
 
@@ -131,7 +132,7 @@ def test_words_that_do_not_fit_are_refused():
 
 def test_texts_that_cannot_be_trusted_say_nothing():
     assert WEIGHTS[True].shape == (2, len(TERMS))
-    assert (weights_at(0.0, with_words=True)[5:12] == 0).all()
+    assert (weights_at(0.0, with_words=True)[5:15] == 0).all()
     np.testing.assert_array_equal(weights_at(1.0, with_words=True), WEIGHTS[True][0])
 
 
@@ -151,3 +152,47 @@ def test_a_crawl_with_many_wrong_labels_is_believed_less(n_other, is_shifted):
     assert (after <= before).all()
     odds = np.argsort(before, axis=1, kind="stable") == np.argsort(after, axis=1, kind="stable")
     assert odds.all()
+
+
+def naming_of(named, looks_like, trust):
+    """Learn from one class: who is called so, and whether its images look like the first ones."""
+    n = len(named)
+    random = np.random.default_rng(0)
+    features = np.eye(2)[np.where(looks_like, 0, 1)] + 0.1 * random.normal(size=(n, 2))
+    features = np.r_[features, [[0.0, 1.0]] * n]  # another class, to tell it apart from
+    labels = np.repeat([0, 1], n)
+    names = csr_array(np.c_[np.r_[named, np.zeros(n, bool)], np.repeat([False, True], n)])
+    words = Words(
+        np.eye(2), names, names, np.empty((0, 2)), np.empty(0, np.intp), ()
+    )  # fmt: skip
+    inputs = check_inputs(features, np.eye(2)[labels], np.eye(2), labels, words=words)
+    anchors = Anchors(np.array([0, n]), np.array([0, 1]), np.ones(2))
+    return learn_naming(inputs, words, anchors, inputs.text_embeddings, trust=trust, progress=False)
+
+
+def test_a_name_that_every_text_has_says_nothing():
+    often, seldom = (
+        naming_of(np.arange(40) < n_named, np.ones(40, bool), trust=1.0) for n_named in (40, 10)
+    )
+    assert abs(often.surprise[0]) < 0.02
+    assert seldom.surprise[0] > 1
+
+
+def test_images_that_are_not_named_are_believed_as_they_look():
+    named = np.arange(40) < 20
+    alike, unlike = (naming_of(named, looks, trust=1.0) for looks in (named | True, named))
+    assert alike.unnamed[0] > 0 > unlike.unnamed[0]
+    assert naming_of(np.ones(40, bool), named, trust=1.0).unnamed[0] == pytest.approx(0, abs=0.05)
+
+
+@pytest.mark.parametrize(("trust", "n_named", "is_heard"), [
+    (1.0, 30, True), (0.7, 28, False), (0.7, 6, True),
+])  # fmt: skip
+def test_a_text_without_the_name_that_all_have_is_not_heard(trust, n_named, is_heard):
+    named = np.arange(40) < n_named
+    naming = naming_of(named, np.ones(40, bool), trust)
+    assert naming.own[:40][named].all()
+    assert (naming.own[:40][~named] == is_heard).all()
+    text = np.eye(2)[[0] * 40] * naming.own[:40, None]
+    heard = naming.terms(slice(0, 40), text, np.zeros((40, 2)))[0]
+    assert ((heard[:, 0] != 0) == naming.own[:40]).all()

@@ -23,6 +23,12 @@ def make_features(n_rows, seed=0):
     return features
 
 
+def few(monkeypatch):
+    """Let few rows be searched as many are."""
+    monkeypatch.setattr(search, "FEW_ROWS", 64)
+    monkeypatch.setattr(search, "FEW_TO_UPDATE", 64)
+
+
 def find(features, kind="exact"):
     return search.find_neighbors(features, n_neighbors=K, search=kind, recall=0.9, progress=False)
 
@@ -54,7 +60,7 @@ def test_rows_are_matched_once_each_with_an_equal_row(before, now):
 
 @pytest.mark.parametrize("change", ["added", "removed", "both"])
 def test_an_update_gives_what_an_exact_search_gives(monkeypatch, change):
-    monkeypatch.setattr(search, "FEW_ROWS", 64)
+    few(monkeypatch)
     every = make_features(900)
     random = np.random.default_rng(1)
     some = np.sort(random.choice(900, 870, replace=False))
@@ -74,7 +80,7 @@ def test_an_update_gives_what_an_exact_search_gives(monkeypatch, change):
 
 
 def test_recall_is_measured_and_a_low_one_is_refused(monkeypatch):
-    monkeypatch.setattr(search, "FEW_ROWS", 64)
+    few(monkeypatch)
     every = make_features(900)
     known = known_of(every[:890], every, "approximate")
     assert known.recall <= 1
@@ -91,7 +97,7 @@ def test_a_great_change_an_inexact_past_and_few_rows_are_searched_whole(monkeypa
     every = make_features(900)
     known = known_of(every[:890], every)
     assert update(every, known) is None  # few rows
-    monkeypatch.setattr(search, "FEW_ROWS", 64)
+    few(monkeypatch)
     assert update(every, known) is not None
     assert update(every, known_of(every[:600], every)) is None
     inexact = type(known)(*(getattr(known, n) for n in ("rows", "similarities", "is_new",

@@ -96,6 +96,12 @@ def test_answers_of_people_outlast_a_change(grown, tmp_path):
 
     rows = made.to_arrow().to_pylist()
     assert next(row for row in rows if row["image"] == image)["why"] == "a person decided"
+    pictures = tmp_path / "crawl" / "images"
+    taught = made.label(pictures).table
+    (tmp_path / "run" / "answers" / "ann.jsonl").unlink()
+    untaught = correct(tmp_path / "run", with_report=False)[0].label(pictures).table
+    at = taught["image"].to_pylist().index(image.removeprefix("images/"))
+    assert taught["confidence"][at].as_py() < untaught["confidence"][at].as_py()
 
 
 @pytest.fixture

@@ -188,7 +188,7 @@ def _last_choices(annotations: object) -> list[str] | None:
 
 def _read_fiftyone(path: Path, values: Mapping[str, Any], names: ClassWords) -> Iterator[Said]:
     """Yield the labels of a FiftyOne classification data set, one per image or several."""
-    classes = values.get("classes", [])
+    classes = values.get("classes") or []  # null if the labels are names
     if not isinstance(classes, list):
         raise InputError(f"{path}: its classes are no list")
     beside = path.parent / "data.json"
@@ -204,5 +204,8 @@ def _read_fiftyone(path: Path, values: Mapping[str, Any], names: ClassWords) -> 
         spoken = [str(classes[one] if isinstance(one, int) else one) for one in labels]
         image = places.get(key, files.get(key))
         if not isinstance(image, str):
-            raise InputError(f"{where}: data.json and the folder data have no such image")
+            raise InputError(
+                f"{where}: data.json and the folder data have no such image; export from FiftyOne "
+                "with data_path='data.json'"
+            )
         yield Said(image, names.read(spoken, where), where)

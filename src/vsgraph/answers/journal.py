@@ -87,6 +87,7 @@ class Journal:
 
     def __init__(self, path: Path, reviewer: str) -> None:
         self.path, self.reviewer = path, plain_name(reviewer)
+        self.written: Callable[[], None] = lambda: None  # called when entries are on disk
 
     @classmethod
     @file_errors()
@@ -135,6 +136,7 @@ class Journal:
                 with contextlib.suppress(OSError):  # what the disk did not take as a whole
                     file.truncate(size)
                 raise
+        self.written()
 
 
 def _line(entry: Entry) -> str:

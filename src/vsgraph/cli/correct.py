@@ -44,11 +44,16 @@ def given_purity(purity: float | None) -> dict[str, float]:
 @click.option("--report/--no-report", default=True, help="Write the report.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be done, and an estimate.")
 @click.option("--anyway", is_flag=True, help="Start even if memory or disk seem too small.")
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Let a Ray cluster do the work: HOST:PORT, or auto for the one of this machine.",
+)
 @QUIET
 @crawl_options
 def correct_command(
     path: Path | None, out: Path, *, changes: tuple[str, ...], report: bool, dry_run: bool,
-    anyway: bool, quiet: bool, ask: bool,
+    anyway: bool, quiet: bool, ask: bool, cluster: str | None,
     **options: Any,  # noqa: ANN401
 ) -> None:  # fmt: skip
     """Correct the labels of CRAWL: read, encode, correct, report.
@@ -75,7 +80,9 @@ def correct_command(
         return
     asked["ask"] = ask_meanings if ask and can_ask() else None
     tell = None if quiet else click.echo
-    finished = run(path, out, **asked, anyway=anyway, progress=not quiet, tell=tell)
+    finished = run(
+        path, out, **asked, anyway=anyway, progress=not quiet, tell=tell, cluster=cluster
+    )
     if quiet:
         return
     counts = finished.counts

@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 import numpy as np
 
-from vsgraph.answers import Journal
 from vsgraph.answers.decided import ClassWords
 from vsgraph.cli.asking import QUIT, ask_shown
 from vsgraph.cli.group import main
@@ -105,7 +104,7 @@ def audit_command(
     if truth is not None:
         click.echo(str(audit.statement_by(truth, label_separator)))
         return
-    journal = Journal.open(audit.run.folder.answers, reviewer)
+    journal = audit.run.folder.journal(reviewer)
     crawl, missing = audit.run.crawl, audit.missing()
     words = ClassWords(crawl.class_names, label_separator)
     for number, row in enumerate(missing, len(audit.rows) - len(missing) + 1):

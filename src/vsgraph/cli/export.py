@@ -20,6 +20,7 @@ from vsgraph.errors import InputError
 from vsgraph.exports import FORMATS, export
 from vsgraph.result.correction import Correction
 from vsgraph.runs import Run
+from vsgraph.screening.screened import DROPS
 
 OWN_OPTIONS = (
     "mode", "shard_images", "shard_bytes", "url", "scores", "n_neighbors", "soft", "rejected",
@@ -49,6 +50,7 @@ OWN_OPTIONS = (
 @click.option("--top", type=click.IntRange(1), help="Only so many of each class, the surest first.")
 @click.option("--purity", type=click.FloatRange(0, 1),
               help="Only as many as leave this share right, by estimate.")  # fmt: skip
+@click.option("--drop", metavar="KINDS", help=f"Leave out, joined by commas: {', '.join(DROPS)}.")
 @click.option(
     "--split", "shares", metavar="SHARES",
     help="Share of train, as in 0.9; or of train, validation, test, as in 0.8,0.1,0.1.",
@@ -56,6 +58,7 @@ OWN_OPTIONS = (
 @all_options([*CRAWL_OPTIONS, official_split("--crawl-split")])
 def export_command(
     path: Path, crawl: Path | None, to: str, out: Path, *, overwrite: bool, shares: str | None,
+    drop: str | None,
     **options: Any,  # noqa: ANN401
 ) -> None:  # fmt: skip
     """Write the corrected labels of RUN in a format that other programs read.
@@ -63,19 +66,22 @@ def export_command(
     RUN is a folder of `vsgraph correct`. If it is a folder of Correction.save, also give --crawl,
     the crawl that was corrected: the same images in the same order.
 
-    --min-confidence, --top and --purity narrow what the run kept. --split divides by the content of
-    each picture: copies stay together, and no image moves when the crawl grows.
+    --min-confidence, --top and --purity narrow what the run kept. --drop leaves out copies (one of
+    each picture stays) and flawed pictures. --split divides by the content of each picture: copies
+    stay together, and images stay where they are when the crawl grows.
     """
     values = {name: options.pop(name) for name in OWN_OPTIONS}
     own = {name: value for name, value in values.items() if value is not None}
     if shares is not None:
         own["split"] = read_shares(shares)
+    if drop is not None:
+        own["drop"] = [name.strip() for name in drop.split(",")]
+    own |= {"to": to, "overwrite": overwrite, "progress": True}
     if crawl is None:
-        run = Run.open(path)
-        corrected, correction = run.crawl, run.correction
+        exported = Run.open(path).export(out, **own)
     else:
         corrected, correction = read_crawl(crawl, **reading(**options)), Correction.load(path)
-    exported = export(corrected, correction, out, to=to, overwrite=overwrite, progress=True, **own)
+        exported = export(corrected, correction, out, **own)
     click.echo(str(exported))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from vsgraph.common.version import __version__
-from vsgraph.errors import FileError, VSGraphError, VSGraphWarning
+from vsgraph.errors import FileError, StoreError, VSGraphError, VSGraphWarning
 
 COMMANDS = {  # in the order of work: name, module of vsgraph.cli, help
     "Look at a crawl": (
@@ -84,7 +84,7 @@ class Commands(click.Group):
 
 
 class _FileProblem(click.ClickException):
-    """A file that cannot be read or written."""
+    """A file that cannot be read or written, or a store that refuses."""
 
     exit_code = 3
 
@@ -93,7 +93,8 @@ def _one_line(error: VSGraphError | OSError) -> click.ClickException:
     """Return an error as one line, with its exit code."""
     if isinstance(error, OSError) and not isinstance(error, VSGraphError):
         error = FileError.of(error)
-    kind = _FileProblem if isinstance(error, FileError) else click.ClickException
+    is_file = isinstance(error, FileError | StoreError)
+    kind = _FileProblem if is_file else click.ClickException
     return kind(str(error))
 
 

@@ -8,16 +8,28 @@ from typing import Any
 
 import click
 
+from vsgraph.common.stores import ADDRESS, place
 from vsgraph.errors import InputError
+
+
+class PlacePath(click.Path):
+    """A path on this machine, or an address in an object store."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
+        """Return a path; whether an address exists is found out when it is opened."""
+        if isinstance(value, str) and ADDRESS.match(value):
+            return place(value)
+        return super().convert(value, param, ctx)
+
 
 FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 SET = click.option(
     "--set", "changes", multiple=True, metavar="NAME=VALUE",
     help="Change a setting, as in n_neighbors=10 (or k, w, m, L, lambda, tau_f); may be repeated.",
 )  # fmt: skip
-FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
-CRAWL = click.Path(path_type=Path, exists=True)
-NEW = click.Path(path_type=Path)
+FOLDER = PlacePath(path_type=Path, file_okay=False, exists=True)
+CRAWL = PlacePath(path_type=Path, exists=True)
+NEW = PlacePath(path_type=Path)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors.")
 

@@ -1,11 +1,12 @@
-"""Work on large arrays one block of rows at a time, on all cores."""
+"""Work on large arrays one block of rows at a time, on all cores, or on the machines at work."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,65 @@ from vsgraph.common.progress import bar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Mapped = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # as the builtin map
+Arrays = tuple[NDArray[Any], ...]
+RowWork = Callable[[slice], Arrays]
 
 BLOCK_BYTES = 16 * 2**20
+_limit: list[int] = []  # of threads, if this process is one of several on its machine
+
+
+class Machines(Protocol):
+    """Machines that do the work of :func:`map_rows` and :func:`fill_rows` in their own processes.
+
+    What they are given is copied to them, so `work` must return its results and change nothing.
+    """
+
+    def map_rows(
+        self, work: RowWork, blocks: Sequence[slice], *, title: str, progress: bool
+    ) -> Iterator[Arrays]:
+        """Yield ``work(rows)`` of each block, in order."""
+        ...
+
+    def fill_rows(
+        self, work: RowWork, blocks: Sequence[slice], *, title: str, progress: bool
+    ) -> Arrays:
+        """Return the results of all blocks joined, mapped from files."""
+        ...
+
+    def each(
+        self, work: Callable[[Any], Any], items: Iterable[Any], name: Callable[[Any], str]
+    ) -> Iterator[Any]:
+        """Yield ``work(item)`` in order; `name` says which item it is if it fails."""
+        ...
+
+
+_at_work: ContextVar[Machines | None] = ContextVar("machines at work", default=None)
+
+
+@contextmanager
+def machines_at_work(machines: Machines | None) -> Iterator[None]:
+    """Let some machines do the work on blocks of rows; threads of this block stay local."""
+    former = _at_work.set(machines)
+    try:
+        yield
+    finally:
+        _at_work.reset(former)
+
+
+def current_machines() -> Machines | None:
+    """Return the machines that are at work, if not this one alone."""
+    return _at_work.get()
+
+
+def limit_threads(most: int) -> None:
+    """Let this process use fewer threads than there are cores."""
+    _limit[:] = [most]
 
 
 def n_threads() -> int:
     """Return the number of cores this process may use."""
+    if _limit:
+        return _limit[0]
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -72,6 +126,49 @@ def do_in_threads(
         pass
 
 
+def map_rows(
+    work: RowWork, blocks: Sequence[slice], *, title: str = "", progress: bool = False
+) -> Iterator[Arrays]:
+    """Yield ``work(rows)``, a tuple of arrays, of each block in order: in threads or on machines.
+
+    >>> [double for double, in map_rows(lambda rows: (2 * np.arange(9)[rows],), [slice(2)])]
+    [array([0, 2])]
+    """
+    machines = current_machines()
+    if machines is None or len(blocks) < 2:
+        return in_threads(work, blocks, title=title, progress=progress)
+    return machines.map_rows(work, blocks, title=title, progress=progress)
+
+
+def fill_rows(
+    work: RowWork,
+    blocks: Sequence[slice],
+    *,
+    into: Arrays | None = None,
+    title: str = "",
+    progress: bool = False,
+) -> Arrays:
+    """Return arrays whose rows are what ``work(rows)`` returns for each block.
+
+    In threads, the rows of `into` are replaced if it is given. On machines, the result is mapped
+    from files.
+
+    >>> fill_rows(lambda rows: (2 * np.arange(4)[rows],), row_blocks(4, most=2))
+    (array([0, 2, 4, 6]),)
+    """
+    machines = current_machines()
+    if machines is not None and len(blocks) > 1:
+        return machines.fill_rows(work, blocks, title=title, progress=progress)
+    results = in_threads(work, blocks, title=title, progress=progress)
+    for rows, parts in zip(blocks, results, strict=True):
+        if into is None:
+            shapes = ((blocks[-1].stop, *part.shape[1:]) for part in parts)
+            into = tuple(map(np.empty, shapes, (part.dtype for part in parts)))
+        for whole, part in zip(into, parts, strict=True):
+            whole[rows] = part
+    return into or ()
+
+
 @contextmanager
 def open_threads() -> Iterator[Mapped]:
     """Give a ``map`` that does the same as :func:`in_threads`, for repeated calls."""
@@ -99,13 +196,13 @@ def row_lengths(array: NDArray[Any]) -> NDArray[np.float64]:
     [5.0, 0.0]
     """
 
-    def lengths(rows: slice) -> NDArray[np.float64]:
+    def lengths(rows: slice) -> Arrays:
         block = array[rows].astype(np.float64)
         if array.dtype.itemsize <= 4:  # squares of single precision fit into double precision
-            return np.sqrt(np.einsum("ij,ij->i", block, block))
+            return (np.sqrt(np.einsum("ij,ij->i", block, block)),)
         largest = np.abs(block).max(axis=1)
         block /= np.where(largest > 0, largest, 1)[:, None]
-        return largest * np.sqrt(np.einsum("ij,ij->i", block, block))
+        return (largest * np.sqrt(np.einsum("ij,ij->i", block, block)),)
 
-    blocks = row_blocks(len(array), row_bytes=8 * array.shape[1])
-    return np.concatenate(list(in_threads(lengths, blocks)))
+    (result,) = fill_rows(lengths, row_blocks(len(array), row_bytes=8 * array.shape[1]))
+    return result

@@ -17,6 +17,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from vsgraph.common.stores import refuse_stored
 from vsgraph.errors import FileError, InputError
 
 try:
@@ -39,7 +40,8 @@ KINDS = {FORMAT: "a correction", EXPORT: "an export", REPORT: "a report"}
 
 
 def refuse_file(folder: Path) -> None:
-    """Raise an error if the path of a folder is a file."""
+    """Raise an error if the path of a folder is a file, or in an object store."""
+    refuse_stored(folder)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; choose the name of a folder")
 
@@ -82,6 +84,7 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
     If the process is killed between the two renames, the old folder is put back by the next
     :func:`mend_leftovers`.
     """
+    refuse_stored(folder)
     with file_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         mend_leftovers(folder.parent)
@@ -176,7 +179,7 @@ def file_errors(path: Path | None = None) -> Iterator[None]:
     """Raise errors of the system as :class:`FileError`; `path` is what was to be written."""
     try:
         yield
-    except FileError:
+    except (FileError, BrokenPipeError):  # the reader of what is printed has gone, no file
         raise
     except OSError as error:
         name = error.filename2 or error.filename or path
@@ -281,6 +284,7 @@ def whole_file(path: Path, *, mend: bool = True) -> Iterator[Path]:
     With `mend`, what killed processes left beside it is removed; in a folder of many files that
     takes time.
     """
+    refuse_stored(path)
     with file_errors(path):
         if mend:
             mend_leftovers(path.parent)

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
+from vsgraph.common.stores import StorePath
+
 NEVER_WAIT = getattr(os, "O_NONBLOCK", 0)  # not on every system
 
 
@@ -18,6 +20,8 @@ def is_regular(path: Path) -> bool:
 
 def open_regular(path: Path) -> BinaryIO:
     """Open a file to read; OSError if it is anything but a regular file, links followed."""
+    if isinstance(path, StorePath):
+        return path.open()
     if not is_regular(path):
         raise OSError(errno.EINVAL, "not a file, or missing", str(path))
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | NEVER_WAIT))
@@ -25,5 +29,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 def read_regular(path: Path, most: int = -1) -> bytes:
     """Return the bytes of a regular file, or the first `most`; OSError if it is none."""
+    if isinstance(path, StorePath):
+        return path.read_bytes() if most < 0 else path.read_range(0, most)
     with open_regular(path) as file:
         return file.read(most)

@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vsgraph.common.regular import is_regular
+from vsgraph.common.regular import is_regular, open_regular
+from vsgraph.common.stores import is_stored
 from vsgraph.errors import InputError
 
 ENDINGS = (".parquet", ".arrow")
@@ -55,7 +56,12 @@ def schema_of(file: Path) -> pa.Schema:
     """Return the columns of a Parquet or Arrow file."""
     if not is_regular(file):
         raise InputError(f"{file} is not a file")
-    return pq.read_schema(file) if is_parquet(file) else mapped(file).schema
+    return open_parquet(file).schema_arrow if is_parquet(file) else mapped(file).schema
+
+
+def open_parquet(file: Path) -> pq.ParquetFile:
+    """Open a Parquet file; one in an object store is read by range."""
+    return pq.ParquetFile(open_regular(file) if is_stored(file) else file)
 
 
 def first_field(fields: pa.Schema | pa.StructType, name: str) -> pa.Field:
@@ -71,7 +77,7 @@ def column_batches(
     In Parquet, `a.b` is the field b of a column of structs a.
     """
     if is_parquet(file):
-        decoded = pq.ParquetFile(file).iter_batches(min(FEW, size), columns=list(names))
+        decoded = open_parquet(file).iter_batches(min(FEW, size), columns=list(names))
         yield from _gathered(decoded, size, budget)
         return
     table = mapped(file)
@@ -124,6 +130,8 @@ def unpacked(column: pa.Array, budget: Budget) -> pa.Array:
 
 def mapped(file: Path) -> pa.Table:
     """Return an Arrow file, mapped from disk."""
+    if is_stored(file):
+        raise InputError(f"{file}: Arrow files are read from disk; copy it, or write Parquet")
     return _mapped(file, file.stat().st_mtime_ns)
 
 

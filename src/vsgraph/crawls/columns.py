@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from vsgraph.common.stores import is_stored
 from vsgraph.crawls.crawl import OTHERS, Crawl
 from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.texts import LONGEST_TEXT, plain_column, plain_names
@@ -278,6 +279,8 @@ def below(root: Path, reference: str) -> str | None:
     >>> below(Path("/data"), "a/../../etc/passwd") is None
     True
     """
+    if is_stored(root):
+        reference = reference.removeprefix(f"{root}/")
     path = PurePosixPath(reference.replace("\\", "/"))
     if path.is_absolute():
         if not path.is_relative_to(root.absolute().as_posix()):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.common.regular import is_regular, open_regular, read_regular
+from vsgraph.common.stores import StorePath, ahead, is_stored
 from vsgraph.crawls.arrow_files import is_arrow
 from vsgraph.crawls.picture_tables import read_picture_cell
 from vsgraph.crawls.problems import Problems
@@ -176,9 +177,14 @@ class Crawl:
         """Whether the pictures lie within tar shards or tables, not in files of their own."""
         return self._has("shard")
 
+    @property
+    def has_files(self) -> bool:
+        """Whether each picture is a file of its own on this machine."""
+        return not self.has_shards and not is_stored(self.root)
+
     def image_path(self, row: int) -> Path | None:
-        """Return the path of a picture, None if it lies within a shard."""
-        return None if self.has_shards else self.root / self.table["image"][row].as_py()
+        """Return the path of a picture, None if it lies within a shard or an object store."""
+        return None if not self.has_files else self.root / self.table["image"][row].as_py()
 
     def read_image(self, row: int) -> bytes:
         """Return the bytes of a picture's file."""
@@ -188,8 +194,10 @@ class Crawl:
         """Yield the bytes of each picture, empty if its file cannot be read."""
         fence = Fence(self.root)
         for batch in _rows_of(self._references, rows).to_batches(1024):
-            for reference in batch.to_pylist():
-                yield _read(fence, reference)
+            references = batch.to_pylist()
+            read = functools.partial(_read, fence)
+            alone = not is_stored(self.root) or any(map(_is_in_table, references))
+            yield from map(read, references) if alone else ahead(read, references)
 
 
 def _rows_of(table: pa.Table, rows: Rows) -> pa.Table:
@@ -237,6 +245,11 @@ def own_files(root: Path, patterns: Iterable[str]) -> list[Path]:
     return sorted(path for path in found if fence.holds(path.relative_to(root).as_posix()))
 
 
+def _is_in_table(reference: dict[str, Any]) -> bool:
+    """Return whether a picture is a cell of a table, which is read by groups of rows."""
+    return is_arrow(Path(reference.get("shard", "")))
+
+
 def _read(fence: Fence, reference: dict[str, Any]) -> bytes:
     """Read a picture from its file or from its place in a shard."""
     try:
@@ -247,6 +260,8 @@ def _read(fence: Fence, reference: dict[str, Any]) -> bytes:
         if is_arrow(path):
             is_inside = fence.holds(reference["shard"]) and is_regular(path)
             return read_picture_cell(path, reference["offset"], MOST_BYTES) if is_inside else b""
+        if isinstance(path, StorePath):
+            return path.read_range(reference["offset"], min(reference["size"], MOST_BYTES))
         with open_regular(path) as shard:
             shard.seek(reference["offset"])
             return shard.read(min(reference["size"], MOST_BYTES))

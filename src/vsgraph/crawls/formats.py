@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from vsgraph.common.stores import is_stored, place
 from vsgraph.crawls.columns import is_image
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
@@ -29,6 +30,7 @@ READERS: dict[str, Callable[..., Crawl]] = {
     "coco": read_coco,
     "arrays": read_arrays,
 }
+STORED = ("folder", "table", "shards")  # formats that are also read in an object store
 
 
 def read_crawl(
@@ -43,7 +45,8 @@ def read_crawl(
     Parameters
     ----------
     path : path
-        A folder, a table, a shard, or a ``.npy`` file of web labels.
+        A folder, a table, a shard, or a ``.npy`` file of web labels. Folders, tables and shards
+        may lie in an object store (``s3://bucket/crawl``).
     format : str, optional
         One of ``folder``, ``table``, ``shards``, ``webvision``, ``imagenet-val``, ``nus-wide``,
         ``coco``, ``arrays``; recognized if not given.
@@ -65,7 +68,7 @@ def read_crawl(
     >>> read_crawl(folder / "crawl.csv")
     Crawl(a table (csv): 1 images, 1 classes)
     """
-    path = Path(path)
+    path = place(path)
     if not path.exists():
         raise InputError(f"{path} does not exist")
     if not path.is_file() and not path.is_dir():
@@ -73,6 +76,8 @@ def read_crawl(
     name = format or recognize(path)
     if name not in READERS:
         raise InputError(f"format must be one of {', '.join(READERS)}, got {name!r}")
+    if is_stored(path) and name not in STORED:
+        raise InputError(f"the format {name} is read from a folder on this machine; copy {path}")
     given = {key: value for key, value in options.items() if value is not None}
     known = set(inspect.signature(READERS[name]).parameters) - {"path", "problems"}
     foreign = sorted(set(given) - known)

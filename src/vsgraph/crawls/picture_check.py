@@ -3,11 +3,13 @@
 import dataclasses
 import os
 import stat
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.common.blocks import evenly_spread
+from vsgraph.common.stores import is_stored
 from vsgraph.crawls.crawl import Crawl, Fence
 from vsgraph.pictures.decode import quiet_decoders, why_unreadable
 from vsgraph.pictures.opener import MISSING
@@ -50,7 +52,7 @@ def image_name(crawl: Crawl, row: int) -> str:
 
 def _file_sizes(crawl: Crawl) -> NDArray[np.int64]:
     """Return the size of each file, (n_images,); 0, with a problem added, if it is unusable."""
-    fence, root = Fence(crawl.root), str(crawl.root)
+    fence, root = Fence(crawl.root), crawl.root if is_stored(crawl.root) else str(crawl.root)
     names = (
         name
         for batch in crawl.table.select(["image"]).to_batches(8192)
@@ -61,10 +63,11 @@ def _file_sizes(crawl: Crawl) -> NDArray[np.int64]:
     )
 
 
-def _file_size(crawl: Crawl, fence: Fence, root: str, name: str) -> int:
+def _file_size(crawl: Crawl, fence: Fence, root: str | Path, name: str) -> int:
     """Return the size of a file; 0, with a problem added, if it is unusable."""
     try:
-        status = os.stat(f"{root}/{name}")  # noqa: PTH116  a million times
+        # a million times
+        status = os.stat(f"{root}/{name}") if isinstance(root, str) else (root / name).stat()  # noqa: PTH116
     except (OSError, ValueError):
         crawl.problems.add(MISSING, name, "no such file")
         return 0

@@ -6,21 +6,29 @@ its group of rows when it is needed.
 
 import functools
 import json
+import threading
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from vsgraph.crawls.arrow_files import first_field, is_arrow, is_parquet, mapped, schema_of
+from vsgraph.crawls.arrow_files import (
+    first_field,
+    is_arrow,
+    is_parquet,
+    mapped,
+    open_parquet,
+    schema_of,
+)
 from vsgraph.errors import InputError
 
 BYTES, PATH = "bytes", "path"
 PLACE = ("shard", "offset", "size")
 LARGEST_GROUP = 2**30  # bytes of a group of rows, which are kept together
 FEW = 16  # pictures that are decoded at a time
+READING = threading.Lock()  # several threads want the same group of rows; one reads it
 
 
 def _holds_bytes(kind: pa.DataType) -> bool:
@@ -124,7 +132,7 @@ def _mean_size(file: Path, column: str, changed: int) -> int:  # noqa: ARG001
     """Return the mean number of bytes of a picture in a file, at least 1."""
     if not is_parquet(file):
         return max(1, file.stat().st_size // max(1, len(mapped(file))))
-    record = pq.ParquetFile(file).metadata
+    record = open_parquet(file).metadata
     return max(1, sum(_group_bytes(record, column)) // max(1, record.num_rows))
 
 
@@ -144,7 +152,8 @@ def read_picture_cell(file: Path, row: int, most: int) -> bytes:
     changed = file.stat().st_mtime_ns
     starts = _starts(file, changed)
     number = int(np.searchsorted(starts, row, side="right")) - 1
-    cells = _cells(file, changed, number)
+    with READING:
+        cells = _cells(file, changed, number)
     value = cells[row - int(starts[number])].as_py()
     return b"" if value is None else value[:most]
 
@@ -154,7 +163,7 @@ def _starts(file: Path, changed: int) -> Any:  # noqa: ANN401, ARG001
     """Return the first row of each group of rows of a file."""
     if not is_parquet(file):
         return np.zeros(1, np.int64)
-    record = pq.ParquetFile(file).metadata
+    record = open_parquet(file).metadata
     counts = [record.row_group(i).num_rows for i in range(record.num_row_groups)]
     return np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
 
@@ -167,7 +176,7 @@ def _cells(file: Path, changed: int, number: int) -> pa.ChunkedArray:  # noqa: A
         raise OSError(f"{file} has no pictures any more")
     if not is_parquet(file):
         return _bytes_of(_cells_of(mapped(file), column))
-    batches = pq.ParquetFile(file).iter_batches(FEW, row_groups=[number], columns=[column])
+    batches = open_parquet(file).iter_batches(FEW, row_groups=[number], columns=[column])
     parts, size = [], 0
     for batch in batches:
         parts.append(_bytes_of(_cells_of(batch, column)))

@@ -37,6 +37,9 @@ class Problems:
         self._last: list[str] = []  # cases to be written
         weakref.finalize(self, self._all.close)
 
+    def __reduce__(self) -> tuple[type["Problems"], tuple[()]]:
+        return Problems, ()  # they stay where they were found
+
     def add(self, kind: str, where: str, detail: str = "") -> None:
         """Count a problem: its kind, the file and row, and further details if there are any."""
         case = f"{where} ({detail})" if detail else where

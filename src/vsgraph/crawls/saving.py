@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vsgraph.common.stores import place
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
 from vsgraph.errors import InputError
@@ -45,7 +46,7 @@ def load_crawl(folder: Path) -> Crawl:
             table = file.read()
         return Crawl(
             format=rest["format"],
-            root=Path(rest["root"]),
+            root=place(rest["root"]),
             table=table,
             class_names=tuple(rest["class_names"]),
             wnids=tuple(rest["wnids"]),

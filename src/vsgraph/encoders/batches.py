@@ -1,20 +1,23 @@
-"""Batches of a crawl: read and encoded in threads, saved in order."""
+"""Batches of a crawl: read and encoded in threads, saved in order; or on other machines."""
 
 import dataclasses
+import functools
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.blocks import n_threads
+from vsgraph.common.blocks import Machines, current_machines, n_threads
 from vsgraph.common.progress import bar
-from vsgraph.encoders.store import NOTHING, VectorStore
+from vsgraph.encoders.store import NOTHING, Form, KnownKeys, VectorStore
 from vsgraph.encoders.vectors import Batch, Embedding, Problem
+from vsgraph.pictures.decode import quiet_decoders
 
 Span = tuple[int, int]
 NO_VALUES = np.zeros((0, 1), np.float32)
@@ -36,9 +39,19 @@ class Work(NamedTuple):
     n_rows: int
     batch_size: int
     digest: Callable[[Span], str]  # of what rows refer to
-    load: Callable[[Span], Loaded]  # called in threads
+    load: Callable[[Span, Container[bytes]], Loaded]  # known contents may be left out
     encode: Callable[[list[Any]], NDArray[np.floating]]  # n contents to (n, width)
     n_at_once: int  # batches that are encoded at the same time
+    stands_alone: bool  # whether the bits of a vector do not depend on the others of its batch
+
+
+class Errand(NamedTuple):
+    """A batch to encode on another machine."""
+
+    span: Span
+    digest: str
+    new: list[int] | None  # places to encode; None for all contents that are not known
+    path: Path  # of the file to write
 
 
 def fill_store(store: VectorStore, work: Work, *, progress: bool) -> Embedding:
@@ -59,8 +72,12 @@ def fill_store(store: VectorStore, work: Work, *, progress: bool) -> Embedding:
             else:
                 pending.append((span, digest))
         steps.unpause()
-        for batch in _encoded(store, pending, work):
-            store.append(batch)
+        machines = current_machines()
+        saved = (
+            map(store.append, _encoded(store, pending, work)) if machines is None
+            else _encoded_elsewhere(machines, store, pending, work)
+        )  # fmt: skip
+        for batch in saved:
             steps.update(batch.stop - batch.start)
     return store.finish(plan, digest_of_all)
 
@@ -75,7 +92,7 @@ def _encoded(store: VectorStore, pending: list[tuple[Span, str]], work: Work) ->
 
         def read_ahead() -> None:
             for span, digest in islice(rest, 2 * n_threads() - len(reading)):
-                reading.append((span, digest, pool.submit(work.load, span)))
+                reading.append((span, digest, pool.submit(work.load, span, store)))
 
         def encode(contents: list[Any]) -> NDArray[np.floating]:
             return work.encode(contents) if contents else NO_VALUES
@@ -96,11 +113,57 @@ def _encoded(store: VectorStore, pending: list[tuple[Span, str]], work: Work) ->
                 yield dataclasses.replace(batch, values=values.result())
 
 
-def _new_places(keys: list[bytes], store: VectorStore, claimed: set[bytes]) -> list[int]:
+def _encoded_elsewhere(
+    machines: Machines, store: VectorStore, pending: list[tuple[Span, str]], work: Work
+) -> Iterator[Batch]:
+    """Let other machines read, encode and save batches; what they hold is the same."""
+
+    def errands() -> Iterator[Errand]:
+        claimed: set[bytes] = set()
+        for (span, digest), path in zip(pending, store.next_paths(), strict=False):
+            new = None
+            if not work.stands_alone:
+                keys = work.load(span, store).keys
+                new = _new_places(keys, store, claimed)
+                claimed.update(keys[place] for place in new)
+            yield Errand(span, digest, new, path)
+
+    run = functools.partial(run_errand, work.load, work.encode, store.form, store.known_keys())
+    sent: deque[Errand] = deque()
+
+    def note(errand: Errand) -> Errand:
+        sent.append(errand)
+        return errand
+
+    def name(errand: Errand) -> str:
+        return f"rows {errand.span[0]} to {errand.span[1] - 1}"
+
+    for batch in machines.each(run, map(note, errands()), name):
+        yield store.remember(sent.popleft().path, batch)
+
+
+def run_errand(
+    load: Callable[[Span, Container[bytes]], Loaded],
+    encode: Callable[[list[Any]], NDArray[np.floating]],
+    form: Form,
+    known: KnownKeys,
+    errand: Errand,
+) -> Batch:
+    """Read, encode and save a batch; return it without its vectors. Called on other machines."""
+    with quiet_decoders():
+        keys, contents, problems = load(errand.span, known)
+    new = _new_places(keys, known, set()) if errand.new is None else errand.new
+    values = encode([contents[place] for place in new]) if new else NO_VALUES
+    batch = Batch(*errand.span, errand.digest, keys, new, form.fit(values), problems)
+    batch.save(errand.path)
+    return dataclasses.replace(batch, values=NO_VALUES)
+
+
+def _new_places(keys: list[bytes], known: Container[bytes], claimed: set[bytes]) -> list[int]:
     """Return the first place of each content that is neither encoded nor being encoded."""
     first = {key: place for place, key in reversed(list(enumerate(keys)))}
     return sorted(
         place
         for key, place in first.items()
-        if key != NOTHING and key not in store and key not in claimed
+        if key != NOTHING and key not in known and key not in claimed
     )

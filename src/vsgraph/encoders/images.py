@@ -11,7 +11,7 @@ from vsgraph.common.blocks import in_threads
 from vsgraph.common.regular import read_regular
 from vsgraph.encoders.protocol import Encoded, ImageEncoder
 from vsgraph.encoders.runtimes.models import Model, hash_words
-from vsgraph.encoders.runtimes.runners import Runner, open_model
+from vsgraph.encoders.runtimes.runners import Opening, open_model
 from vsgraph.encoders.sources.architectures import SIZES
 from vsgraph.encoders.sources.checkpoints import checkpoint_model, is_checkpoint
 from vsgraph.encoders.sources.hub import timm_model, vision_model
@@ -56,7 +56,10 @@ def image_encoder(
     model, preparation, n_classes, as_input = _find(str(name), size)
     inputs = [(as_input(pixels),) for pixels in samples]
     runner = open_model(model, runtime=runtime, precision=precision, samples=inputs)
-    return ModelEncoder(model, runner, preparation, n_classes, as_input)
+    options = {"size": size, "samples": samples}
+    is_path = str(name) not in SIZES and Path(name).exists()
+    opening = Opening(image_encoder, Path(name) if is_path else str(name), options, runner)
+    return ModelEncoder(model, opening, preparation, n_classes, as_input)
 
 
 def _find(name: str, size: int | None) -> ImageModel:
@@ -86,16 +89,17 @@ class ModelEncoder:
     def __init__(
         self,
         model: Model,
-        runner: Runner,
+        opening: Opening,
         preparation: Preparation,
         n_classes: int,
         as_input: Callable[[Pixels], NDArray[np.generic]],
     ) -> None:
         self.name = model.name
-        self.runner = runner
+        self.opening = opening
+        self.runner = opening.runner
         self.preparation = preparation
         self.n_classes = n_classes
-        self.fingerprint = hash_words(runner.fingerprint, preparation.describe(), decoder())
+        self.fingerprint = hash_words(self.runner.fingerprint, preparation.describe(), decoder())
         self._as_input = as_input
         blank = np.zeros((1, preparation.height, preparation.width, 3), np.uint8)
         self.n_dims = self.encode(blank).vectors.shape[1]
@@ -103,6 +107,9 @@ class ModelEncoder:
     def __repr__(self) -> str:
         run = f"{self.runner.runtime}, {self.runner.precision}"
         return f"{self.name} ({self.n_dims}-d, {self.preparation.describe()}, {run})"
+
+    def __reduce__(self) -> Any:  # noqa: ANN401
+        return self.opening.elsewhere(self.fingerprint)
 
     def encode(self, pixels: Pixels) -> Encoded:
         """Return features, and class probabilities if the network was trained on your classes."""

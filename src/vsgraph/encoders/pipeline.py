@@ -1,7 +1,7 @@
 """From a crawl to vectors on disk: its pictures, or its texts."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +77,11 @@ def embed_images(
         unit="image",
         n_rows=len(crawl),
         batch_size=IMAGE_BATCH,
-        digest=lambda span: _references(crawl, span),
-        load=lambda span: _load_pictures(crawl, span, encoder, store),
+        digest=lambda span: references(crawl, span),
+        load=lambda span, known: _load_pictures(crawl, span, encoder, known),
         encode=encode,
         n_at_once=n_threads() + 1,
+        stands_alone=True,
     )
     with store, quiet_decoders():
         embedding = fill_store(store, work, progress=progress)
@@ -89,12 +90,14 @@ def embed_images(
     return embedding
 
 
-def _load_pictures(crawl: Crawl, span: Span, encoder: ImageEncoder, store: VectorStore) -> Loaded:
+def _load_pictures(
+    crawl: Crawl, span: Span, encoder: ImageEncoder, known: Container[bytes]
+) -> Loaded:
     """Read, hash and decode a batch; known contents are not decoded again."""
     loaded = Loaded([], [], [])
     for row, data in enumerate(crawl.read_images(slice(*span)), span[0]):
         key, pixels = content_key(data), None
-        if key not in store:
+        if key not in known:
             try:
                 pixels = read_picture(data, encoder.preparation)
             except PictureError as error:
@@ -105,7 +108,7 @@ def _load_pictures(crawl: Crawl, span: Span, encoder: ImageEncoder, store: Vecto
     return loaded
 
 
-def _references(crawl: Crawl, span: Span) -> str:
+def references(crawl: Crawl, span: Span) -> str:
     """Return a digest of where pictures lie, and of the sizes and times of their files."""
     part = crawl.take(slice(*span)).table
     names = ["image", *(name for name in ("shard", "offset", "size") if crawl.has_shards)]
@@ -123,7 +126,7 @@ def _references(crawl: Crawl, span: Span) -> str:
 def pictures_digest(crawl: Crawl) -> str:
     """Return a digest of where all pictures lie, and of the sizes and times of their files."""
     spans = [(start, min(start + 1024, len(crawl))) for start in range(0, len(crawl), 1024)]
-    words = "".join(_references(crawl, span) for span in spans)
+    words = "".join(references(crawl, span) for span in spans)
     return hashlib.blake2b(words.encode(), digest_size=16).hexdigest()
 
 
@@ -171,7 +174,7 @@ def embed_texts(
             return texts.texts(slice(*span), fields=fields)
         return [text.strip() for text in texts[span[0] : span[1]]]
 
-    def load(span: Span) -> Loaded:
+    def load(span: Span, _: Container[bytes]) -> Loaded:
         batch = read(span)
         keys = [content_key(text.encode()) if text else NOTHING for text in batch]
         return Loaded(keys, batch, [])
@@ -185,6 +188,7 @@ def embed_texts(
         load=load,
         encode=encoder.encode,
         n_at_once=1,  # text encoders use all cores themselves
+        stands_alone=False,  # lengths are evened out within a batch
     )
     with store:
         return fill_store(store, work, progress=progress)

@@ -9,13 +9,14 @@ crawl has grown, only new content is encoded.
 import contextlib
 import dataclasses
 import hashlib
+import itertools
 import json
 import shutil
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,36 @@ class Saved(NamedTuple):
     first: int  # number of its first vector among all vectors of the store
 
 
+class Form(NamedTuple):
+    """How an encoder's vectors are saved."""
+
+    name: str  # of the encoder
+    dtype: np.dtype[Any]
+
+    def fit(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return vectors in this type; raise an error if it cannot hold them."""
+        with np.errstate(over="ignore"):
+            fitted = np.ascontiguousarray(values, self.dtype)
+        if not np.isfinite(fitted).all():
+            raise InputError(
+                f"{self.name} returned numbers that {self.dtype} cannot hold; "
+                + ("use dtype float32" if self.dtype == np.float16 else "use precision fp32")
+            )
+        return fitted
+
+
+@dataclasses.dataclass(frozen=True)
+class KnownKeys:
+    """The keys of contents, sorted, as an array that many processes map."""
+
+    keys: NDArray[np.bytes_]
+
+    def __contains__(self, key: object) -> bool:
+        wanted = np.frombuffer(bytes(key), f"S{KEY}")  # type: ignore[call-overload]
+        place = int(np.searchsorted(self.keys, wanted)[0])
+        return self.keys[place : place + 1].tobytes() == key
+
+
 class VectorStore:
     """Fills a folder with the vectors of an encoder, batch by batch.
 
@@ -85,6 +116,7 @@ class VectorStore:
         self.folder = folder
         self.name = name
         self.dtype = np.dtype(dtype)
+        self.form = Form(name, self.dtype)
         self.widths = {name: width for name, width in widths.items() if width}
         self.fingerprint = hashlib.sha256(
             "\0".join([fingerprint, dtype, str(sorted(self.widths.items()))]).encode()
@@ -115,9 +147,9 @@ class VectorStore:
             self._add_keys(key.tobytes() for key in source.keys)
         self._n_finished = len(self._numbers)
         for path in sorted(self.parts.glob("batch-*.npz")):
-            self._n_files = int(path.stem.removeprefix("batch-")) + 1
             with contextlib.suppress(InputError):  # damaged: its rows are encoded again
-                self._remember(path, load_batch(path))
+                self.remember(path, load_batch(path))
+            self._n_files = int(path.stem.removeprefix("batch-")) + 1
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -170,31 +202,34 @@ class VectorStore:
         saved = self._by_span.get((start, stop))
         return saved is not None and saved.digest == digest and saved.is_complete
 
-    def __contains__(self, key: bytes) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._numbers
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: Batch) -> Batch:
         """Write a batch to a file of its own."""
-        with np.errstate(over="ignore"):
-            values = np.ascontiguousarray(batch.values, self.dtype)
-        if not np.isfinite(values).all():
-            raise InputError(
-                f"{self.name} returned numbers that {self.dtype} cannot hold; "
-                + ("use dtype float32" if self.dtype == np.float16 else "use precision fp32")
-            )
-        path = self.parts / f"batch-{self._n_files:08d}.npz"
-        dataclasses.replace(batch, values=values).save(path)
-        self._n_files += 1
-        self._remember(path, batch)
+        path = next(self.next_paths())
+        dataclasses.replace(batch, values=self.form.fit(batch.values)).save(path)
+        return self.remember(path, batch)
 
-    def _remember(self, path: Path, batch: Batch) -> None:
-        """Note which vectors a batch file holds."""
+    def next_paths(self) -> Iterator[Path]:
+        """Yield the paths of the next files of batches."""
+        numbers = itertools.count(self._n_files)
+        return (self.parts / f"batch-{number:08d}.npz" for number in numbers)
+
+    def known_keys(self) -> KnownKeys:
+        """Return the keys of all contents that are encoded."""
+        return KnownKeys(np.sort(np.frombuffer(b"".join(self._numbers), f"S{KEY}")))
+
+    def remember(self, path: Path, batch: Batch) -> Batch:
+        """Note which vectors the file of a batch holds; return the batch."""
+        self._n_files += 1
         first = self._n_vectors
         self._add_keys(batch.keys[place] for place in batch.new)
         is_complete = all(key == NOTHING or key in self._numbers for key in batch.keys)
         saved = Saved(path, batch.digest, is_complete, first)
         self._saved.append(saved)
         self._by_span[batch.start, batch.stop] = saved
+        return batch
 
     def _add_keys(self, keys: Iterable[bytes]) -> None:
         """Give numbers to the vectors of keys; if a key comes again, its first vector counts."""

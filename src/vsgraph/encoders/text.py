@@ -13,7 +13,7 @@ from vsgraph.common.checks import check_one_of
 from vsgraph.encoders.protocol import TextEncoder, Vectors
 from vsgraph.encoders.runtimes.conversion import quietly
 from vsgraph.encoders.runtimes.models import Model, hash_files, hash_words, need, package_folder
-from vsgraph.encoders.runtimes.runners import BATCH, Runner, open_model
+from vsgraph.encoders.runtimes.runners import BATCH, Opening, open_model
 from vsgraph.encoders.sources.architectures import SIZES
 from vsgraph.encoders.sources.checkpoints import is_checkpoint
 from vsgraph.encoders.sources.hub import find_folder, load_pretrained, read_json, weight_files
@@ -77,7 +77,10 @@ def text_encoder(
     inputs = [batch for batch, _ in tokens.batches(tokens.pieces(samples)[0], ROW_TOKENS * BATCH)]
     model = _text_model(str(name), folder, settings)
     runner = open_model(model, runtime=runtime, precision=precision, samples=inputs)
-    return TextModel(Path(str(name)).name, tokens, runner)
+    options = {"max_tokens": max_tokens, "long_texts": long_texts, "samples": samples}
+    is_path = str(name) != DEFAULT and Path(name).exists()
+    opening = Opening(text_encoder, Path(name) if is_path else str(name), options, runner)
+    return TextModel(tokens, opening)
 
 
 def text_part(image_encoder: str, *, runtime: str = "auto") -> TextEncoder | None:
@@ -259,16 +262,20 @@ def _load_tokenizer(folder: Path) -> tuple[Any, int]:
 class TextModel:
     """A text model on a runtime."""
 
-    def __init__(self, name: str, tokens: Tokens, runner: Runner) -> None:
-        self.name = name
-        self.runner = runner
+    def __init__(self, tokens: Tokens, opening: Opening) -> None:
+        self.name = Path(opening.name).name
+        self.opening = opening
+        self.runner = opening.runner
         self._tokens = tokens
-        self._n_tokens = ROW_TOKENS * runner.batch
-        self.fingerprint = hash_words(runner.fingerprint, tokens.fingerprint, self._n_tokens)
+        self._n_tokens = ROW_TOKENS * self.runner.batch
+        self.fingerprint = hash_words(self.runner.fingerprint, tokens.fingerprint, self._n_tokens)
         self.n_dims = self.encode(["a"]).shape[1]
 
     def __repr__(self) -> str:
         return f"{self.name} ({self.n_dims}-d, {self.runner.runtime}, {self.runner.precision})"
+
+    def __reduce__(self) -> Any:  # noqa: ANN401
+        return self.opening.elsewhere(self.fingerprint)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return vectors of unit length, zeros for an empty text."""

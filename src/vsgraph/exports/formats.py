@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vsgraph.common.checks import check_one_of, check_truth, label_matrix, name_rows
 from vsgraph.common.files import file_errors
+from vsgraph.common.stores import StorePath, place
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.exports import tables
@@ -20,11 +21,18 @@ from vsgraph.exports.folders import write_imagefolder
 from vsgraph.exports.hf import write_hf
 from vsgraph.exports.job import Job
 from vsgraph.exports.json_formats import is_our_coco, write_coco, write_fiftyone, write_labelstudio
-from vsgraph.exports.selection import Selection, Split, split_images
+from vsgraph.exports.selection import Selection, Split, split_images, without
 from vsgraph.exports.shards import write_webdataset
-from vsgraph.exports.targets import Exported, export_file, export_folder, write_record
+from vsgraph.exports.targets import (
+    Exported,
+    export_file,
+    export_folder,
+    stored_export,
+    write_record,
+)
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Decision
+from vsgraph.screening.screened import Screening
 
 ADVICE = "pass the crawl that the correction was made from"
 
@@ -62,6 +70,7 @@ def export(
     to: str,
     overwrite: bool = False,
     progress: bool = False,
+    screening: Screening | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Exported:
     """Write the corrected data of a crawl in a format that other programs read.
@@ -75,6 +84,7 @@ def export(
         several.
     out : path
         A file for csv, parquet and coco, otherwise a folder. It appears only once it is complete.
+        Or an address in an object store (``s3://bucket/clean``).
     to : str
         The format, one of `FORMATS`; ``docs/exports.md`` describes each.
     overwrite : bool
@@ -88,6 +98,11 @@ def export(
         Only labels at least so probable; only so many images of each class, the most probable
         first; as many as can be had with this share right by estimate. They narrow what the run
         kept.
+    screening : Screening, optional
+        Copies and flawed pictures, as a run knows them; they become columns.
+    drop : sequence of str, optional
+        Leave out ``duplicates`` (of copies one stays), ``placeholders``, and pictures that are
+        ``broken``, ``tiny``, ``dark``, ``blank``, ``blurred`` or ``text``.
     split : float or sequence of float, optional
         Divide into train and test, or train, validation and test, by these shares. Copies of a
         picture stay together, and an image stays where it is when the crawl grows.
@@ -120,22 +135,26 @@ def export(
     _check_options(to, options, selection)
     refuse_other_crawl(crawl, correction)
     refuse_contradictions(correction)
-    chosen, out = FORMATS[to], Path(out)
+    chosen, out = FORMATS[to], place(out)
     if crawl.has_several_labels and not chosen.several:
         others = ", ".join(name for name, other in FORMATS.items() if other.several)
         raise InputError(f"{to} holds one label per image; these hold several: {others}")
     if chosen.rejected == "always" and not selection.by_quality:
         selection = dataclasses.replace(selection, rejected=True)
-    rows = selection.rows(correction)
-    split = split_images(crawl, rows, selection.shares) if selection.shares else None
+    chosen_rows = selection.rows(correction)
+    rows = without(chosen_rows, selection.drop, screening, correction)
+    shares = selection.shares
+    split = split_images(crawl, rows, shares, screening) if shares else None
     exported = Exported(out, to, len(rows), right=estimated_right(correction, rows))
-    exported.notes += _notes(correction, rows, split)
-    if chosen.is_ours is None:
+    exported.notes += _notes(correction, chosen_rows, split, rows)
+    if isinstance(out, StorePath):
+        target = stored_export(out, overwrite=overwrite, is_ours=chosen.is_ours)
+    elif chosen.is_ours is None:
         target = export_folder(out, crawl.root, overwrite=overwrite)
     else:
         target = export_file(out, overwrite=overwrite, is_ours=chosen.is_ours)
     with target as path:
-        job = Job(crawl, correction, exported, path, rows, progress, split)
+        job = Job(crawl, correction, exported, path, rows, progress, split, screening)
         chosen.write(job, **options)
         if path.is_dir():
             write_card(job)
@@ -151,7 +170,12 @@ def estimated_right(correction: Correction, rows: NDArray[np.intp]) -> float | N
     return float(correction.confidence[left].mean(dtype=np.float64))
 
 
-def _notes(correction: Correction, rows: NDArray[np.intp], split: Split | None) -> list[str]:
+def _notes(
+    correction: Correction,
+    rows: NDArray[np.intp],
+    split: Split | None,
+    left: NDArray[np.intp],
+) -> list[str]:
     """Return what a user should know: who is left out, how large the parts are."""
     out = np.delete(np.arange(len(correction)), rows)
     n_rejected = int((correction.decisions[out] == Decision.REJECT).sum())
@@ -160,6 +184,9 @@ def _notes(correction: Correction, rows: NDArray[np.intp], split: Split | None) 
         notes.append(f"rejected images left out: {n_rejected} (--rejected includes them)")
     if n_unsure:
         notes.append(f"other images left out by the choice made: {n_unsure}")
+    if len(left) < len(rows):
+        notes.append(f"copies and flawed pictures left out: {len(rows) - len(left)}")
+    rows = left
     if split is not None:
         numbers = split.numbers[rows]
         sizes = [f"{name} {(numbers == i).sum()}" for i, name in enumerate(split.names)]
@@ -197,7 +224,7 @@ def _check_options(to: str, options: dict[str, Any], selection: Selection) -> No
         raise InputError(f"{to} has no option {unknown[0]}; {hint}")
     if selection.rejected and FORMATS[to].rejected == "never":
         raise InputError(f"{to} cannot hold rejected images: they have no final label")
-    if to == "cleanlab" and selection.by_quality:
+    if to == "cleanlab" and (selection.by_quality or selection.drop):
         raise InputError("cleanlab needs every image, since its graph connects them")
 
 

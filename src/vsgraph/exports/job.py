@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from vsgraph.common.blocks import row_blocks
 from vsgraph.common.progress import bar
@@ -19,6 +20,7 @@ from vsgraph.exports.selection import Split
 from vsgraph.exports.targets import Exported
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Decision
+from vsgraph.screening.screened import Screening
 
 BLOCK_ROWS = 4096
 DIGITS = 6  # of a confidence
@@ -51,6 +53,7 @@ class Job:
     rows: NDArray[np.intp]  # (n_selected,), in order
     progress: bool = False  # whether to show a bar
     split: Split | None = None  # which part each image belongs to
+    screening: Screening | None = None  # copies and flawed pictures, if they were looked for
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -109,11 +112,35 @@ class Job:
             "anchor": pa.array(np.isin(rows, correction.anchors.rows)),
             "quality": pa.array(correction.label_quality[rows].astype(np.float64).round(DIGITS)),
         }
+        if self.screening is not None:
+            columns |= self._screened(self.screening, rows)
         if self.split is not None:
             columns["split"] = _words(list(self.parts), self.split.numbers[rows])
         if "source" in self.crawl.table.column_names:
             columns["source"] = self.column("source", rows)
         return pa.table(columns)
+
+    def _screened(self, screening: Screening, rows: NDArray[np.intp]) -> dict[str, pa.Array]:
+        """Return the columns on copies and flaws."""
+        alone, best = screening.sizes[rows] < 2, screening.best[rows]
+        others = self._copied_labels
+        lists = [others.indices[others.indptr[r] : others.indptr[r + 1]].tolist() for r in rows]
+        labels = ["|".join(self.class_names[c] for c in found) or None for found in lists]
+        return {
+            "copy_group": pa.array(screening.groups[rows], mask=alone),
+            "copy_of": self.crawl.table["image"].take(pa.array(best, mask=alone | (best == rows))),
+            "copy_labels": pa.array(labels, pa.string()),
+            "flaws": pa.array([word or None for word in screening.words(rows)], pa.string()),
+        }
+
+    @functools.cached_property
+    def _copied_labels(self) -> csr_array:
+        """Web labels of each image's copies that it does not have, (n_images, n_classes)."""
+        labels = self.crawl.labels_matrix()
+        if self.screening is None or not len(self.rows):
+            return csr_array(labels.shape, dtype=bool)
+        together = self.screening.label_counts(labels)[self.screening.groups].astype(bool)
+        return csr_array(together > labels.astype(bool))
 
     def empty_table(self) -> pa.Table:
         """Return the corrected table without rows, for its schema."""

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -15,6 +16,7 @@ from vsgraph.exports.placement import Picture, pictures
 LOCAL_FILES = "/data/local-files/?d="
 REJECTED = "_rejected"
 NO_ATTRIBUTE = ("confidence", "final_label")  # of a label: it has them itself
+FIFTYONE = ("id", "tags", "label", "logits", "index", "mask")  # fields that its labels have
 _COCO_START = '{"info": {"description": "labels corrected by vsgraph"}'
 
 
@@ -104,7 +106,7 @@ def write_fiftyone(job: Job) -> None:
     known is an attribute. A rejected image has no label. ``data.json`` points to the pictures.
     Pictures in shards are copied to ``data``, and ``where.json`` names their place in the shards.
     """
-    places_name = "where.json" if job.crawl.has_shards else "data.json"
+    places_name = "data.json" if job.crawl.has_files else "where.json"
     with (
         (job.path / "labels.json").open("w", encoding="utf-8") as labels_file,
         (job.path / places_name).open("w", encoding="utf-8") as places_file,
@@ -128,13 +130,23 @@ def write_fiftyone(job: Job) -> None:
 def _fiftyone_label(job: Job, entry: Entry) -> Any:  # noqa: ANN401
     """Return the label of an image: a list if there may be several, None if it is rejected."""
     attributes = {name: value for name, value in entry.columns.items() if name not in NO_ATTRIBUTE}
-    attributes |= {"path": entry.image} | job.from_crawl(entry, taken=("path", *NO_ATTRIBUTE))
+    own = job.from_crawl(entry, taken=("path", *NO_ATTRIBUTE, *FIFTYONE))
+    attributes |= {"path": entry.image} | {_field_name(name): own[name] for name in own}
     confidence = entry.columns["confidence"]
     labels = [
         {"label": number, "confidence": confidence, "attributes": attributes}
         for number in entry.classes
     ]
     return labels if job.several else labels[0] if labels else None
+
+
+def _field_name(name: str) -> str:
+    """Return a name that a field of FiftyOne may have.
+
+    >>> _field_name("og.image"), _field_name("_cls"), _field_name("$x")
+    ('og_image', 'cls', 'x')
+    """
+    return re.sub(r"[.$]", "_", name).lstrip("_") or "column"
 
 
 def write_labelstudio(job: Job, *, url: str = LOCAL_FILES) -> None:

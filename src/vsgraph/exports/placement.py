@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from vsgraph.common.checks import check_one_of
+from vsgraph.common.stores import is_stored
 from vsgraph.crawls.crawl import Fence
 from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.exports.job import Entry, Job
@@ -26,7 +27,7 @@ class Picture(NamedTuple):
     suffix: str  # of its name, or of its content if the name has none
     width: int
     height: int
-    path: Path | None  # None if it is in a shard
+    path: Path | None  # None if it is in a shard or a store
     data: bytes  # empty if the file was not read
 
     def place(self, target: Path, mode: Mode) -> None:
@@ -54,8 +55,10 @@ class Picture(NamedTuple):
 def check_mode(job: Job, mode: Mode) -> None:
     """Refuse an unknown mode, say what links mean, warn that pictures in shards are copied."""
     check_one_of("mode", mode, get_args(Mode))
+    if is_stored(job.exported.out):  # there is nothing but copies
+        return
     root = job.crawl.root.absolute()
-    if job.crawl.has_shards and mode != "copy":
+    if not job.crawl.has_files and mode != "copy":
         warnings.warn(
             "the pictures are not in files of their own, so they are copied, not linked",
             VSGraphWarning,
@@ -75,14 +78,14 @@ def check_mode(job: Job, mode: Mode) -> None:
 def pictures(job: Job, *, with_bytes: bool = False) -> Iterator[Picture]:
     """Yield the pictures of a job whose header can be read; count the others.
 
-    With `with_bytes`, pictures have their bytes; those in shards always have.
+    With `with_bytes`, pictures have their bytes; those in shards or a store always have.
     """
     crawl, fence = job.crawl, Fence(job.crawl.root)
-    reads = with_bytes or crawl.has_shards
+    reads = with_bytes or not crawl.has_files
     for rows in job.blocks():
         contents = crawl.read_images(rows) if reads else (b"" for _ in rows)
         for entry, data in zip(job.entries(rows), contents, strict=True):
-            path = None if crawl.has_shards else crawl.root / entry.image
+            path = crawl.root / entry.image if crawl.has_files else None
             if path is not None and not fence.holds(entry.image):
                 job.leave_out(entry.row, "image path leads out of the folder", entry.image)
                 continue

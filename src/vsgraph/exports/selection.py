@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.checks import check_at_least, check_fraction, label_matrix
+from vsgraph.common.checks import check_at_least, check_fraction, check_one_of, label_matrix
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.errors import InputError
 from vsgraph.method.decisions import least_belief
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Decision
+from vsgraph.screening.screened import DROPS, DUPLICATES, Screening
 
 PARTS = {2: ("train", "test"), 3: ("train", "validation", "test")}
 
@@ -30,9 +31,12 @@ class Selection:
     min_confidence: float | None = None  # leave out less probable labels
     top: int | None = None  # only so many of each class, the most probable first
     purity: float | None = None  # as many as can be had with so many right by estimate
+    drop: Sequence[str] = ()  # kinds of pictures to leave out, of DROPS
     split: float | Sequence[float] | None = None  # share of train; or of train, validation, test
 
     def __post_init__(self) -> None:
+        for name in self.drop:
+            check_one_of("drop", name, DROPS)
         for name in ("min_confidence", "purity"):
             if getattr(self, name) is not None:
                 check_fraction(name, getattr(self, name))
@@ -91,6 +95,32 @@ def _is_among_first(correction: Correction, left: NDArray[np.bool_], top: int) -
     return first
 
 
+def without(
+    rows: NDArray[np.intp], drop: Sequence[str], screening: Screening | None, correction: Correction
+) -> NDArray[np.intp]:
+    """Return rows without some kinds of pictures; of copies, one stays.
+
+    It has the label that its copies are surest of together, and is the best picture of those.
+    """
+    if not drop:
+        return rows
+    if screening is None:
+        raise InputError("drop needs a run that looked at its pictures; run vsgraph correct again")
+    for name in drop:
+        if name != DUPLICATES:
+            rows = rows[~screening.has(name.removesuffix("s"))[rows]]
+    if DUPLICATES not in drop:
+        return rows
+    _, labels = np.unique(correction.final_labels[rows], axis=0, return_inverse=True)
+    groups = screening.groups[rows]
+    _, pairs = np.unique(np.stack([groups, labels], 1), axis=0, return_inverse=True)
+    rejected = correction.decisions[rows] == Decision.REJECT
+    belief = np.bincount(pairs, np.where(rejected, 0, correction.confidence[rows]))[pairs]
+    order = np.lexsort((screening.ranks[rows], -belief, rejected, groups))
+    first = np.diff(groups[order], prepend=-1) > 0
+    return np.sort(rows[order[first]])
+
+
 class Split(NamedTuple):
     """The part that each image belongs to."""
 
@@ -98,19 +128,26 @@ class Split(NamedTuple):
     numbers: NDArray[np.int8]  # (n_images,), of the part of each image to export
 
 
-def split_images(crawl: Crawl, rows: NDArray[np.intp], shares: Sequence[float]) -> Split:
+def split_images(
+    crawl: Crawl,
+    rows: NDArray[np.intp],
+    shares: Sequence[float],
+    screening: Screening | None = None,
+) -> Split:
     """Divide images by a digest of their content: copies stay together, and none ever moves.
 
     The part of an image depends on its bytes alone, not on its row, its class or the rest of the
     crawl. So each class is divided in about the same shares, and a crawl that grows keeps its
-    parts. A picture that cannot be read is placed by its path.
+    parts. Near copies go where one of them goes, the one with the lowest digest: a picture moves
+    only if a new copy of it has a lower one. A picture that cannot be read is placed by its path.
     """
     ends = np.cumsum(shares)[:-1]
     numbers = np.zeros(len(crawl), np.int8)
     images = crawl.table["image"]
-    contents = crawl.read_images(rows) if crawl.has_pictures else (b"" for _ in rows)
-    for row, data in zip(rows.tolist(), contents, strict=True):
-        content = data or images[row].as_py().encode()
+    placed = rows if screening is None else screening.stand_ins[rows]
+    contents = crawl.read_images(placed) if crawl.has_pictures else (b"" for _ in rows)
+    for row, place_of, data in zip(rows.tolist(), placed.tolist(), contents, strict=True):
+        content = data or images[place_of].as_py().encode()
         digest = hashlib.blake2b(content, digest_size=8, person=b"split").digest()
         place = int.from_bytes(digest, "big") / 2**64
         numbers[row] = np.searchsorted(ends, place, side="right")

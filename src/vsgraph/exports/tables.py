@@ -84,7 +84,8 @@ def write_parquet(job: Job) -> None:
 def is_our_parquet(path: Path) -> bool:
     """Return whether a Parquet file has the mark of :func:`write_parquet`."""
     try:
-        metadata = pq.read_schema(path).metadata or {}
+        with path.open("rb") as file:
+            metadata = pq.read_schema(file).metadata or {}
     except (OSError, pa.ArrowException):
         return False
     return MADE_BY.items() <= metadata.items()

@@ -2,14 +2,34 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vsgraph.common.files import EXPORT, RECORD, mend_leftovers, new_folder, whole_file
+from vsgraph.common.files import (
+    EXPORT,
+    RECORD,
+    mend_leftovers,
+    new_folder,
+    replaced_folder,
+    whole_file,
+)
+from vsgraph.common.store_files import (
+    objects_below,
+    put_bytes,
+    put_file,
+    put_folder,
+    remove_file,
+)
+from vsgraph.common.stores import StorePath
 from vsgraph.crawls.problems import Problems
+from vsgraph.encoders.runtimes.models import cache_folder
 from vsgraph.errors import InputError
+
+UNFINISHED = ".vsgraph-unfinished"  # an object beside those of an export that is not whole
 
 
 @dataclasses.dataclass(eq=False)
@@ -71,6 +91,53 @@ def export_file(out: Path, *, overwrite: bool, is_ours: Callable[[Path], bool]) 
         out.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(out) as unfinished:
             yield unfinished
+
+
+@contextmanager
+def stored_export(
+    out: StorePath, *, overwrite: bool, is_ours: Callable[[Path], bool] | None
+) -> Iterator[Path]:
+    """Give a new file or folder on this machine, which is uploaded when the block ends.
+
+    An object appears whole. A folder is whole when its record is there, which goes up last; until
+    then it is marked as unfinished, so that the same export may be started again.
+    """
+    is_folder = is_ours is None
+    if out.exists() and not (is_folder and (out / UNFINISHED).exists()):
+        what = "folder" if is_folder else "file"
+        if not overwrite:
+            raise InputError(
+                f"{out} exists already; choose another {what}, or pass overwrite (--overwrite)"
+            )
+        if out.is_dir() != is_folder or not (is_ours or _is_export)(out):
+            raise InputError(f"{out} was not written by vsgraph; left alone")
+    name = hashlib.blake2b(str(out).encode(), digest_size=6).hexdigest()
+    scratch = cache_folder() / "exports" / name
+    with replaced_folder(scratch) as fresh:
+        yield fresh if is_folder else fresh / out.name
+    try:
+        _upload_folder(scratch, out) if is_folder else put_file(scratch / out.name, out)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _is_export(folder: Path) -> bool:
+    """Return whether a folder in a store is an export of vsgraph, by its record."""
+    try:
+        written = json.loads((folder / RECORD).read_text())["format"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return str(written).rpartition("-")[0] == EXPORT.rpartition("-")[0]
+
+
+def _upload_folder(folder: Path, out: StorePath) -> None:
+    """Upload an export in the place of a former one."""
+    put_bytes(b"", out / UNFINISHED)
+    former = set(objects_below(out)) - {UNFINISHED}
+    for name in sorted(former, key=lambda name: name != RECORD):
+        remove_file(out / name)
+    put_folder(folder, out, last=RECORD)
+    remove_file(out / UNFINISHED)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-from vsgraph.common.blocks import as_floats, in_threads, row_blocks
+from vsgraph.common.blocks import Arrays, as_floats, map_rows, row_blocks
 from vsgraph.common.checks import (
     Floats,
     check_at_least,
@@ -110,17 +110,17 @@ def match_labels(text: Floats, meaning: Floats, labels: csr_array) -> csr_array:
     """Compare smoothed texts (n_images, n_dims) with the meanings of their labels, unchecked."""
     meaning = unit_rows(meaning)
 
-    def match_of(rows: slice) -> Floats:
+    def match_of(rows: slice) -> Arrays:
         unit = unit_rows(as_floats(np.asarray(text[rows])))
         starts = labels.indptr[rows.start : rows.stop + 1]
         owner = np.repeat(np.arange(len(unit)), np.diff(starts))
         classes = labels.indices[starts[0] : starts[-1]]
         cosines: Floats = np.einsum("ij,ij->i", unit[owner], meaning[classes])
         cosines[~filled_rows(unit)[owner]] = np.nan
-        return cosines
+        return (cosines,)
 
     blocks = row_blocks(len(text), row_bytes=8 * text.shape[1])
-    cosines = np.concatenate(list(in_threads(match_of, blocks)))
+    cosines = np.concatenate([part for (part,) in map_rows(match_of, blocks, title="match")])
     return csr_array((cosines, labels.indices, labels.indptr), shape=labels.shape)
 
 

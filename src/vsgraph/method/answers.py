@@ -32,7 +32,7 @@ from vsgraph.common.blocks import do_in_threads, row_blocks
 from vsgraph.common.checks import Floats
 from vsgraph.method.inputs import Inputs
 from vsgraph.method.linear_fit import Doubles, fit_weights
-from vsgraph.method.looks import Indices, Looks, left_out, on_axes
+from vsgraph.method.looks import Indices, Looks, left_out
 from vsgraph.result.parts import NONE, UNANSWERED, Anchors
 from vsgraph.result.scores import log_odds
 
@@ -119,6 +119,12 @@ class Lesson:
         odds[own] += self.known[own[1]] * self.others[rows]
         return expit(self.factor * _calm(self.known) * odds).astype(np.float32)
 
+    def for_others(self, inputs: Inputs) -> "Lesson":
+        """Return what was learned for other images, whose web labels others say nothing of."""
+        looks = self.looks.of_others((inputs.features, inputs.text_embeddings))
+        others = np.zeros(len(inputs.features))
+        return dataclasses.replace(self, inputs=inputs, looks=looks, others=others)
+
 
 @dataclasses.dataclass(frozen=True)
 class _Reading:
@@ -141,8 +147,7 @@ class _Reading:
 
 def learn_lesson(inputs: Inputs, judge: Judge, blocks: Iterable[slice]) -> Lesson:
     """Learn from the answers; ``judge(rows)`` returns terms and probabilities without them."""
-    kinds = on_axes(inputs.features), on_axes(inputs.text_embeddings)
-    looks = Looks(np.hstack(kinds), np.repeat([SEEN, SPOKEN], [k.shape[1] for k in kinds]))
+    looks = Looks.of((inputs.features, inputs.text_embeddings), (SEEN, SPOKEN))
     reading = _read(inputs, judge, list(blocks))
     change = _fit(reading, looks, len(inputs.class_names))
     thought = _think(inputs, reading, looks, change)

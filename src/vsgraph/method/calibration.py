@@ -18,7 +18,8 @@ from vsgraph.method.evidence import Weigher
 from vsgraph.method.network import Network
 from vsgraph.result.scores import log_odds
 
-USUAL = np.array([1.2]), np.array([0.9])  # log odds of the share: own texts, web-like texts
+# Log odds of the share, own texts and web-like texts, by experiments/doubt_weights.py
+USUAL = np.array([1.25]), np.array([0.98])
 N_PARTS, PART = 64, 64  # rows that the share is estimated from
 
 

@@ -32,6 +32,7 @@ LISTS = 16  # next to each row, kept and sorted
 IMAGE_DIMS, TEXT_DIMS = 1280, 384  # of the default encoders
 ENCODER_BYTES = 1.5 * GB  # while a model is converted, once; half of it from then on
 PICTURES_A_SECOND, TEXTS_A_SECOND = 120, 160  # by the defaults; docs/performance.md
+MEASURED_A_SECOND, SCREENED_A_SECOND = 600, 2000
 REPORT_SHOWN, SHOWN_A_SECOND = 60, 200  # pictures of a class in the report, and their speed
 
 
@@ -63,7 +64,7 @@ class Estimate:
 
     def only(self, stages: Collection[str], *, new: float = 1) -> "Estimate":
         """Return what some stages take, if only the share `new` must be encoded."""
-        encoding = {"pictures", "texts"}
+        encoding = {"pictures", "measures", "texts"}
         reads = bool((set(self.seconds) - encoding) & set(stages))
         names = [n for n in self.seconds if n in stages or (n == "reading" and reads)]
         seconds = {n: self.seconds[n] * (new if n in encoding else 1) for n in names}
@@ -158,10 +159,14 @@ def estimate_run(settings: Settings, *, n_images: int, n_texts: int, n_classes: 
     slower = REFERENCE_FLOPS / flops()
     embedding = {
         "pictures": slower * n_images / PICTURES_A_SECOND,
+        "measures": slower * n_images / MEASURED_A_SECOND,
         "texts": slower * n_texts / TEXTS_A_SECOND,
         "probe": slower * 1.5e-4 * n_images,
     }
-    pages = {"report": slower * (2 + min(n_images, REPORT_SHOWN * n_classes) / SHOWN_A_SECOND)}
+    pages = {
+        "screening": slower * n_images / SCREENED_A_SECOND,
+        "report": slower * (2 + min(n_images, REPORT_SHOWN * n_classes) / SHOWN_A_SECOND),
+    }
     vectors = 2 * n_images * (IMAGE_DIMS + TEXT_DIMS)
     memory = max(core.memory, ENCODER_BYTES)
     return Estimate(embedding | core.seconds | pages, memory, core.disk + 2 * vectors)

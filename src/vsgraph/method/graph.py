@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, diags_array, eye_array, issparse
 
-from vsgraph.common.blocks import as_floats, do_in_threads, row_blocks
+from vsgraph.common.blocks import Arrays, as_floats, fill_rows, row_blocks
 from vsgraph.common.checks import Floats, check_at_least, check_one_of, name_rows
 from vsgraph.errors import InputError
 from vsgraph.neighbors.search import Neighbors, nearest_neighbors
@@ -172,11 +172,10 @@ def gather(step: csr_array, values: Floats) -> Floats:
 
 def propagate(propagation: csr_array, values: Floats, *, progress: bool = False) -> Floats:
     """Return ``propagation @ values`` in the type of `values`, one block of rows at a time."""
-    result = np.empty(values.shape, values.dtype)
 
-    def fill(rows: slice) -> None:
-        result[rows] = gather(propagation[rows], values)
+    def mix(rows: slice) -> Arrays:
+        return (gather(propagation[rows], values).astype(values.dtype),)
 
-    blocks = row_blocks(len(result), row_bytes=32 * values.shape[1], most=2048)
-    do_in_threads(fill, blocks, title="smoothing", progress=progress)
+    blocks = row_blocks(len(values), row_bytes=32 * values.shape[1], most=2048)
+    (result,) = fill_rows(mix, blocks, title="smoothing", progress=progress)
     return result

@@ -1,12 +1,13 @@
 """What images look like and how they are spoken of, on few axes, and what that tells of others."""
 
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.blocks import do_in_threads, row_blocks
+from vsgraph.common.blocks import do_in_threads, in_threads, row_blocks
 from vsgraph.common.checks import Floats, unit_rows
 from vsgraph.neighbors.sketch import principal_axes, rows_to_search
 
@@ -22,34 +23,60 @@ class Looks:
 
     short: NDArray[np.float16]  # (n_images, n_looks)
     deviations: Floats  # (n_looks,), how much each may count when something is learned from them
+    axes: tuple["Axes", ...]  # of pictures and of texts
+
+    @classmethod
+    def of(cls, kinds: Sequence[NDArray[Any]], deviations: Sequence[float]) -> "Looks":
+        """Return pictures and texts on their own axes; each kind may count so much."""
+        axes = tuple(map(find_axes, kinds))
+        short = [turn(vectors) for turn, vectors in zip(axes, kinds, strict=True)]
+        widths = [part.shape[1] for part in short]
+        return cls(np.hstack(short), np.repeat(deviations, widths), axes)
+
+    def of_others(self, kinds: Sequence[NDArray[Any]]) -> "Looks":
+        """Return pictures and texts of other images on the same axes."""
+        short = [turn(vectors) for turn, vectors in zip(self.axes, kinds, strict=True)]
+        return dataclasses.replace(self, short=np.hstack(short))
 
     def __getitem__(self, rows: slice | Indices) -> Floats:
         return self.short[rows].astype(np.float32)
 
 
-def on_axes(vectors: NDArray[Any]) -> NDArray[np.float16]:
-    """Return vectors on their principal axes, less their mean, of length one; zero stays zero.
+class Axes(NamedTuple):
+    """Principal axes of vectors, and the mean of the vectors on them."""
 
-    >>> short = on_axes(np.array([[2.0, 0], [0, 3], [0, 0]]))
+    axes: Floats  # (n_dims, n_axes)
+    mean: Floats  # (n_axes,)
+
+    def __call__(self, vectors: NDArray[Any]) -> NDArray[np.float16]:
+        """Return vectors on the axes, less the mean, of length one; zero stays zero."""
+        rows = rows_to_search(vectors)
+        short = np.empty((len(vectors), self.axes.shape[1]), np.float16)
+
+        def turn(block: slice) -> None:
+            there = (rows.scale[block] > 0)[:, None]
+            turned = (rows.unit(block) @ self.axes).astype(np.float16)
+            short[block] = unit_rows(np.where(there, turned - self.mean, 0))
+
+        blocks = row_blocks(len(vectors), row_bytes=4 * vectors.shape[1], most=4096)
+        do_in_threads(turn, blocks, title="looks", progress=False)
+        return short
+
+
+def find_axes(vectors: NDArray[Any]) -> Axes:
+    """Find the principal axes of vectors, (n_images, n_dims), and their mean.
+
+    >>> vectors = np.array([[2.0, 0], [0, 3], [0, 0]])
+    >>> short = find_axes(vectors)(vectors)
     >>> (short @ short.T).round(1).tolist()
     [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     """
     rows = rows_to_search(vectors)
     axes = principal_axes(rows, min(N_AXES, vectors.shape[1]))
-    short = np.empty((len(vectors), axes.shape[1]), np.float16)
     blocks = row_blocks(len(vectors), row_bytes=4 * vectors.shape[1], most=4096)
-
-    def rotate(block: slice) -> None:
-        short[block] = rows.unit(block) @ axes
-
-    def center(block: slice) -> None:
-        there = (rows.scale[block] > 0)[:, None]
-        short[block] = unit_rows(np.where(there, short[block] - mean, 0))
-
-    do_in_threads(rotate, blocks, title="looks", progress=False)
-    mean = (short.sum(axis=0, dtype=np.float64) / max(len(rows.alive), 1)).astype(np.float32)
-    do_in_threads(center, blocks, title="looks", progress=False)
-    return short
+    total = sum(in_threads(lambda block: rows.unit(block).sum(axis=0, dtype=np.float64), blocks))
+    mean = total / max(len(rows.alive), 1) @ axes
+    return Axes(axes, np.asarray(mean, np.float32))
 
 
 def left_out(looks: Looks | Floats, rows: Indices, values: Floats) -> Floats:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, vstack
 
 from vsgraph.common.blocks import row_lengths
-from vsgraph.common.checks import Floats
+from vsgraph.common.checks import Floats, filled_rows
+from vsgraph.method.answers import Lesson
 from vsgraph.method.doubt import WEB_LIKE_TRUST, Doubt, weights_at
 from vsgraph.method.evidence import Weigher
 from vsgraph.method.given import TrainedNetwork
@@ -41,6 +42,15 @@ class Learned:
     weigher: Weigher | None
     doubt: Doubt | PictureDoubt
     settings: Settings
+    lesson: Lesson | None = None  # what answers taught
+
+    def taught(self) -> "Learned":
+        """Return the same with what the answers of people teach, if there are any."""
+        network, anchors = self.trained
+        scorer = Scorer(
+            self.inputs, network, self.weigher, self.doubt, self.smoothed, anchors, self.settings
+        )
+        return dataclasses.replace(self, lesson=scorer.taught().lesson)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,8 +94,9 @@ def score_newcomers(learned: Learned, new: Inputs, edges: csr_array) -> ImageSco
     )  # fmt: skip
     doubt = _doubt(learned, new, TextsAround(smoothed, step))
     scorer = Scorer(
-        new, network, weigher, doubt, smoothed, learned.trained.anchors, learned.settings
-    )
+        new, network, weigher, doubt, smoothed, learned.trained.anchors, learned.settings,
+        learned.lesson and learned.lesson.for_others(new),
+    )  # fmt: skip
     return scorer.score_all(progress=False)
 
 
@@ -123,7 +134,8 @@ def _doubt(learned: Learned, new: Inputs, around: TextsAround) -> Doubt | Pictur
     if naming is not None and new.words is not None:
         n_kept = naming.called.values.shape[1]
         called: TopScores = naming.probe.judge(np.asarray(new.features), n_kept=n_kept)
-        naming = dataclasses.replace(naming, words=new.words, called=called)
+        own = filled_rows(new.text_embeddings)
+        naming = dataclasses.replace(naming, words=new.words, called=called, own=own)
     distance = dataclasses.replace(doubt.distance, around=around)
     bare = weights_at(WEB_LIKE_TRUST, with_words=naming is not None)
     return dataclasses.replace(doubt, inputs=new, distance=distance, naming=naming, bare=bare)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 
-from vsgraph.common.blocks import Mapped, do_in_threads, in_threads, open_threads, row_blocks
+from vsgraph.common.blocks import Arrays, Mapped, fill_rows, in_threads, open_threads, row_blocks
 from vsgraph.common.checks import Floats, check_at_least, check_labels, check_matrix, check_number
 from vsgraph.common.progress import bar
 from vsgraph.errors import InputError
@@ -264,20 +264,19 @@ def _predict(
 ) -> TopScores:
     """Judge each image by the probe that has not seen it."""
     n_classes = probes[0].weights.shape[1]
-    scores = TopScores.empty(len(fold), n_classes, n_kept=n_kept)
 
-    def fill(block: slice) -> None:
+    def judge(block: slice) -> Arrays:
         rotated = rows.unit(block) @ axes
         probs = np.zeros((len(rotated), n_classes), np.float32)
         for part, probe in enumerate(probes):
             own = fold[block] == part
             probs[own] = probe(rotated[own])
-        scores.put(block, probs)
+        return tuple(TopScores.of(probs, n_kept=n_kept).parts().values())
 
     row_bytes = 4 * (len(axes) + 4 * n_classes)
     blocks = row_blocks(len(fold), row_bytes=row_bytes, most=MOST_ROWS)
-    do_in_threads(fill, blocks, title="probe", progress=progress)
-    return scores
+    filled = fill_rows(judge, blocks, title="probe", progress=progress)
+    return TopScores.from_parts(filled, n_classes)
 
 
 def _rotate(rows: Rows, axes: Singles, some: NDArray[np.intp]) -> Singles:

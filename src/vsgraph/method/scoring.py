@@ -1,11 +1,12 @@
 """What is known of every image before it is decided on, found one block of images at a time."""
 
 import dataclasses
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.blocks import as_floats, do_in_threads
+from vsgraph.common.blocks import Arrays, as_floats, fill_rows
 from vsgraph.common.checks import Floats, filled_rows
 from vsgraph.method.answers import Lesson, learn_lesson
 from vsgraph.method.doubt import Doubt
@@ -16,7 +17,7 @@ from vsgraph.method.network import Network
 from vsgraph.method.open_set import TextsAround, text_nearness, typical_match
 from vsgraph.method.unchecked import PictureDoubt
 from vsgraph.result.parts import UNANSWERED, Anchors
-from vsgraph.result.scores import TopScores
+from vsgraph.result.scores import PARTS, TopScores
 from vsgraph.settings import Settings
 
 NOTHING = np.empty(0, np.float32)
@@ -107,34 +108,23 @@ class Scorer:
 
     def score_all(self, *, progress: bool) -> ImageScores:
         """Score every image; of the classes, only the wanted ones are kept."""
-        n_images, n_wanted = len(self.inputs.features), self.inputs.n_wanted
-        kinds = {"gnn", "final"}
-        kinds |= {"cnn"} if self.inputs.cnn_probs is not None else set()
-        kinds |= {"text"} if self.weigher is not None else set()
-        n_kept = self.settings.kept_scores
-        tops = {kind: TopScores.empty(n_images, n_wanted, n_kept=n_kept) for kind in kinds}
         nearness = None if self.doubt else _Nearness.of(self)
-        unwanted = np.full(n_images, -1, np.int16)
-        unreadable, silent = np.empty((2, n_images), bool)
-
-        def score_block(rows: slice) -> None:
-            scores = self._scores(rows)
-            for kind, top in tops.items():
-                top.put(rows, scores[kind][:, :n_wanted])
-            likeliest = scores["final"].argmax(axis=1)
-            unwanted[rows] = np.maximum(likeliest - n_wanted, -1)
-            if nearness is not None:
-                nearness.measure(rows, likeliest, scores["gnn"])
-            unreadable[rows] = ~filled_rows(self.inputs.features[rows])
-            silent[rows] = unreadable[rows] & ~filled_rows(self.inputs.text_embeddings[rows])
-
-        do_in_threads(score_block, self.network.blocks(), title="scores", progress=progress)
+        n_wanted, kinds = self.inputs.n_wanted, self._kinds
+        filled = iter(
+            fill_rows(
+                lambda rows: self._score_block(rows, nearness),
+                self.network.blocks(), title="scores", progress=progress,
+            )
+        )  # fmt: skip
+        tops = {kind: TopScores.from_parts(islice(filled, len(PARTS)), n_wanted) for kind in kinds}
+        unwanted, unreadable, silent = islice(filled, 3)
+        graph_score, own, near = filled if nearness else (NOTHING, NOTHING, NOTHING)
         confusion = self.weigher.confusion[:n_wanted, :n_wanted] if self.weigher else None
         return ImageScores(
             tops["final"], tops["gnn"], tops.get("cnn"), tops.get("text"),
-            graph_score=nearness.graph_score if nearness else NOTHING,
-            own_nearness=nearness.own if nearness else NOTHING,
-            near_nearness=nearness.near if nearness else NOTHING,
+            graph_score=graph_score,
+            own_nearness=own,
+            near_nearness=near,
             sample_nearness=nearness.of_sample() if nearness else NOTHING,
             unwanted=unwanted if self.doubt else None,
             unreadable=unreadable,
@@ -143,6 +133,27 @@ class Scorer:
             confusion=confusion,
             weights=self.weigher.summary() if self.weigher else {},
         )  # fmt: skip
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        """The kinds of scores that images get."""
+        cnn = ("cnn",) if self.inputs.cnn_probs is not None else ()
+        return ("final", "gnn", *cnn, *(("text",) if self.weigher is not None else ()))
+
+    def _score_block(self, rows: slice, nearness: "_Nearness | None") -> Arrays:
+        """Return what is known of a block, one row per image: scores, unwanted, what is missing."""
+        scores, n_wanted = self._scores(rows), self.inputs.n_wanted
+        tops = [TopScores.of(scores[kind][:, :n_wanted], n_kept=self.settings.kept_scores).parts()
+                for kind in self._kinds]  # fmt: skip
+        likeliest = scores["final"].argmax(axis=1)
+        unwanted = np.maximum(likeliest - n_wanted, -1).astype(np.int16)
+        unreadable = ~filled_rows(self.inputs.features[rows])
+        silent = unreadable & ~filled_rows(self.inputs.text_embeddings[rows])
+        near = nearness.measure(rows, likeliest, scores["gnn"]) if nearness else ()
+        return (
+            *(array for top in tops for array in top.values()),
+            *(unwanted, unreadable, silent, *near),
+        )
 
     def _scores(self, rows: slice) -> dict[str, Floats]:
         """Return the scores of a block by kind; answered images are what people say they are."""
@@ -191,30 +202,25 @@ class _Nearness:
     scorer: Scorer
     own_typical: Floats  # (n_classes,)
     near_typical: Floats
-    graph_score: Floats  # (n_images,)
-    own: Floats
-    near: Floats
 
     @classmethod
     def of(cls, scorer: Scorer) -> "_Nearness":
-        """Measure the anchors, and make room for all images."""
+        """Measure the anchors."""
         meaning, anchors = scorer.inputs.label_embeddings, scorer.anchors
         own = as_floats(scorer.inputs.text_embeddings[anchors.rows])
         near = scorer.around[anchors.rows]
-        return cls(
-            scorer,
-            *(typical_match(texts, meaning, anchors) for texts in (own, near)),
-            *np.empty((3, len(scorer.inputs.features)), np.float32),
-        )
+        return cls(scorer, *(typical_match(texts, meaning, anchors) for texts in (own, near)))
 
-    def measure(self, rows: slice, likeliest: NDArray[np.intp], gnn: Floats) -> None:
-        """Measure a block of images."""
+    def measure(self, rows: slice, likeliest: NDArray[np.intp], gnn: Floats) -> Arrays:
+        """Return the graph's score of a block's likeliest classes, own and near nearness."""
         meaning = self.scorer.inputs.label_embeddings
-        self.graph_score[rows] = np.take_along_axis(gnn, likeliest[:, None], axis=1)[:, 0]
         text = as_floats(self.scorer.inputs.text_embeddings[rows])
-        self.own[rows] = text_nearness(text, meaning, likeliest, self.own_typical)
-        around = self.scorer.around[rows]
-        self.near[rows] = text_nearness(around, meaning, likeliest, self.near_typical)
+        values = (
+            np.take_along_axis(gnn, likeliest[:, None], axis=1)[:, 0],
+            text_nearness(text, meaning, likeliest, self.own_typical),
+            text_nearness(self.scorer.around[rows], meaning, likeliest, self.near_typical),
+        )
+        return tuple(value.astype(np.float32) for value in values)
 
     def of_sample(self) -> Floats:
         """Compare the texts that the evidence was learned from with their likeliest classes."""

@@ -8,7 +8,7 @@ for the few pairs that pass.
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.blocks import in_threads, row_blocks
+from vsgraph.common.blocks import Arrays, map_rows, row_blocks
 from vsgraph.neighbors import kernels
 from vsgraph.neighbors.sketch import Rows, Singles, principal_axes, sketch
 
@@ -17,8 +17,6 @@ TILE = 1024
 SAMPLE = 1024
 STEP = 64
 FULL_COST = 8  # per dimension, a single cosine costs this many times one within a block
-
-Tiles = tuple[slice, slice]
 
 
 def rule_out_others(
@@ -30,16 +28,20 @@ def rule_out_others(
     bounds = sketch(rows, np.ascontiguousarray(axes[:, :n_axes]), share=1, progress=progress)
     raw = rows.raw
 
-    def survivors(tiles: Tiles) -> tuple[NDArray[np.int32], Singles]:
-        one, two = tiles
-        return kernels.surviving_pairs(
-            bounds[one] @ bounds[two].T + ROUNDING, rows.alive[one], rows.alive[two],
-            one == two, similarities[:, -1], raw, rows.scale,
-        )  # fmt: skip
-
     tiles = row_blocks(len(bounds), most=TILE)
-    pairs = [(one, two) for i, one in enumerate(tiles) for two in tiles[i:]]
-    for near, cosines in in_threads(survivors, pairs, title="all pairs", progress=progress):
+
+    def survivors(one: slice) -> Arrays:
+        found = [
+            kernels.surviving_pairs(
+                bounds[one] @ bounds[two].T + ROUNDING, rows.alive[one], rows.alive[two],
+                one == two, similarities[:, -1], raw, rows.scale,
+            )
+            for two in tiles[one.start // TILE :]
+        ]  # fmt: skip
+        pairs, cosines = map(np.concatenate, zip(*found, strict=True))
+        return pairs, cosines
+
+    for near, cosines in map_rows(survivors, tiles, title="all pairs", progress=progress):
         kernels.insert_pairs(near, cosines, similarities, neighbors)
 
 

@@ -148,7 +148,7 @@ def insert(similarity, other, similarities, neighbors):
 
 @compiled
 def rank(features, scale, rows, candidates, similarities, neighbors):
-    """Fill the sorted lists of `rows` from candidates, by their full features."""
+    """Fill the sorted lists of `rows`, in their order, from candidates by their full features."""
     one = np.empty(features.shape[1], np.float32)
     two = np.empty(features.shape[1], np.float32)
     for i in range(len(rows)):
@@ -159,7 +159,7 @@ def rank(features, scale, rows, candidates, similarities, neighbors):
             if other >= 0:
                 load(features, other, two)
                 cosine = product(one, two) * (scale[row] * scale[other])
-                insert(cosine, other, similarities[row], neighbors[row])
+                insert(cosine, other, similarities[i], neighbors[i])
 
 
 @compiled

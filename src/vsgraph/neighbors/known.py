@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from vsgraph.common.blocks import in_threads, row_blocks
+from vsgraph.common.blocks import Arrays, fill_rows, row_blocks
 
 Digests = NDArray[np.uint64]
 
@@ -48,14 +48,15 @@ class Known:
 def row_digests(features: NDArray[Any]) -> Digests:
     """Return a digest of each row's bytes, (n_images,); equal rows have equal ones."""
 
-    def digests(block: slice) -> Digests:
+    def digests(block: slice) -> Arrays:
         part = np.ascontiguousarray(features[block])
         made = b"".join(hashlib.blake2b(row, digest_size=8).digest() for row in part)
-        return np.frombuffer(made, np.uint64)
+        return (np.frombuffer(made, np.uint64),)
 
     row_bytes = features.shape[1] * features.dtype.itemsize
     blocks = row_blocks(len(features), row_bytes=row_bytes)
-    return np.concatenate(list(in_threads(digests, blocks)))
+    (result,) = fill_rows(digests, blocks, title="digests")
+    return np.asarray(result)
 
 
 def match_rows(before: Digests, now: Digests) -> NDArray[np.int32]:

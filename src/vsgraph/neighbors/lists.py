@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from vsgraph.common.blocks import do_in_threads, in_threads, row_blocks
+from vsgraph.common.blocks import Arrays, fill_rows, map_rows, row_blocks
 from vsgraph.common.checks import label_matrix
 from vsgraph.neighbors import kernels
 from vsgraph.neighbors.sketch import Rows, Singles, principal_axes, sketch
@@ -64,52 +64,57 @@ def search_lists(
     truth, cosines = true_neighbors(rows, sample, n_neighbors=n_neighbors)
     plan = _plan(sketches, centers, near[:, 0], sample[::2], truth[::2], recall)
     sorted_lists = Lists.sort(sketches, centers, near)
-    tuning, testing = (Sample(rows.alive[sample[i::2]], cosines[i::2, -1]) for i in range(2))
+    places = np.argsort(sorted_lists.order)[sample]
+    tuning, testing = (Sample(places[i::2], cosines[i::2, -1]) for i in range(2))
     candidates = sorted_lists.search(
         rows, tuning, plan, n_neighbors=n_neighbors, recall=recall, progress=progress
     )
-    neighbors, similarities = sorted_lists.rank(
-        rows, candidates, np.arange(len(sketches)), n_neighbors, progress=progress
-    )
-    return neighbors, similarities, testing.share_found(similarities)
+    everywhere = np.arange(len(sketches))
+    ranked = sorted_lists.rank(rows, candidates, everywhere, n_neighbors, progress=progress)
+    reached = testing.share_found(ranked[1][testing.places])
+    similarities, neighbors = Candidates.none(len(rows.features), n_neighbors)
+    images = rows.alive[sorted_lists.order]
+    neighbors[images], similarities[images] = ranked
+    return neighbors, similarities, reached
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Rows, and the similarity of each one's last true neighbor."""
+    """Places of sketches, and the similarity of each one's last true neighbor."""
 
-    rows: Ints
+    places: Ints
     last: Singles
 
     def share_found(self, similarities: Singles) -> float:
         """Return the share of neighbors that are at least as similar as the last true one."""
-        return float((similarities[self.rows] >= self.last[:, None] - ROUNDING).mean())
+        return float((similarities >= self.last[:, None] - ROUNDING).mean())
 
 
-@dataclasses.dataclass(frozen=True)
-class Candidates:
-    """The best candidates of every sketch so far, (n_alive, n_candidates), heaps, lowest first."""
+class Candidates(NamedTuple):
+    """The best candidates of sketches so far, (n_rows, n_candidates), heaps, lowest first."""
 
     values: Singles
     ids: NDArray[np.int32]
 
     @classmethod
-    def none(cls, n_rows: int, n_candidates: int) -> Self:
+    def none(cls, n_rows: int, n_candidates: int) -> "Candidates":
         """Return empty heaps."""
         return cls(
             np.full((n_rows, n_candidates), -np.inf, np.float32),
             np.full((n_rows, n_candidates), -1, np.int32),
         )
 
-    def of(self, slab: slice) -> tuple[Singles, NDArray[np.int32]]:
-        """Return the values and ids of some rows."""
-        return self.values[slab], self.ids[slab]
+    def of(self, slab: slice) -> "Candidates":
+        """Return a copy of the heaps of some rows, to be changed."""
+        return Candidates(np.array(self.values[slab]), np.array(self.ids[slab]))
 
-    def sort(self, slab: slice) -> None:
-        """Sort each row, best last; it stays a heap."""
-        best_last = np.argsort(self.values[slab], axis=1, kind="stable")
-        self.ids[slab] = np.take_along_axis(self.ids[slab], best_last, axis=1)
-        self.values[slab] = np.take_along_axis(self.values[slab], best_last, axis=1)
+    def sorted(self) -> "Candidates":
+        """Return each row with the best last; it stays a heap."""
+        best_last = np.argsort(self.values, axis=1, kind="stable")
+        return Candidates(
+            np.take_along_axis(self.values, best_last, axis=1),
+            np.take_along_axis(self.ids, best_last, axis=1),
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,38 +129,47 @@ class Lists:
 
     @classmethod
     def sort(cls, sketches: Singles, centers: Singles, near: Ints) -> Self:
-        """Sort sketches by list, in place, some columns at a time to avoid a copy."""
+        """Sort sketches by list: in place, some columns at a time to avoid a copy, or on disk."""
         order = np.argsort(near[:, 0], kind="stable").astype(np.int32)
+        starts = np.searchsorted(near[:, 0][order], np.arange(len(centers) + 1))
+        if not sketches.flags.writeable:
+            blocks = row_blocks(len(order), most=SLAB)
+            sketches, near = fill_rows(
+                lambda rows: (sketches[order[rows]], near[order[rows]]), blocks, title="sorting"
+            )
+            return cls(sketches, order, starts, centers, near)
         for start in range(0, sketches.shape[1], 32):
             columns = slice(start, start + 32)
             sketches[:, columns] = sketches[order, columns]
-        near = near[order]
-        starts = np.searchsorted(near[:, 0], np.arange(len(centers) + 1))
-        return cls(sketches, order, starts, centers, near)
+        return cls(sketches, order, starts, centers, near[order])
 
     def search(
         self, rows: Rows, tuning: Sample, plan: Plan, *, n_neighbors: int, recall: float,
         progress: bool,
     ) -> Candidates:  # fmt: skip
         """Scan lists and join, then scan more, until the sample's neighbors are found."""
-        places = np.argsort(self.order)[np.searchsorted(rows.alive, tuning.rows)]
-        candidates = Candidates.none(len(self.sketches), plan.n_candidates)
+        candidates = None
         scanned, n_probes = 0, plan.n_probes
-        while scanned < n_probes:
-            self.scan(candidates, slice(scanned, n_probes), progress=progress)
+        while True:
+            probes = slice(scanned, n_probes)
+            candidates = self.scan(candidates, plan.n_candidates, probes, progress=progress)
             for _ in range(JOINS):
-                self.join(candidates, progress=progress)
-                _, similarities = self.rank(rows, candidates, places, n_neighbors)
+                candidates = self.join(candidates, progress=progress)
+                _, similarities = self.rank(rows, candidates, tuning.places, n_neighbors)
                 if tuning.share_found(similarities) >= recall + MARGIN * (1 - recall):
                     return candidates
             scanned, n_probes = n_probes, min(n_probes + n_probes // 2 + 1, len(self.centers))
-        return candidates
+            if scanned >= n_probes:
+                return candidates
 
-    def scan(self, candidates: Candidates, probes: slice, *, progress: bool) -> None:
+    def scan(
+        self, candidates: Candidates | None, n_candidates: int, probes: slice, *, progress: bool
+    ) -> Candidates:
         """Compare every sketch with those in some of its nearest lists, say the third to sixth."""
 
-        def scan(slab: slice) -> None:
+        def scan(slab: slice) -> Candidates:
             own = np.arange(slab.start, slab.stop)
+            heaps = candidates.of(slab) if candidates else Candidates.none(len(own), n_candidates)
             near = self.near[slab]
             if probes.stop > near.shape[1]:
                 near = _near_lists(self.sketches[slab], self.centers, probes.stop)
@@ -166,44 +180,48 @@ class Lists:
                 for first in range(self.starts[which], self.starts[which + 1], LONGEST_PRODUCT):
                     members = slice(first, min(first + LONGEST_PRODUCT, self.starts[which + 1]))
                     scores = reading @ self.sketches[members].T
-                    kernels.offer(scores, rows, own, first, *candidates.of(slab))
+                    kernels.offer(scores, rows, own, first, *heaps)
+            return heaps.sorted()
 
         slabs = row_blocks(len(self.sketches), most=SLAB)
-        do_in_threads(scan, slabs, title="neighbors", progress=progress)
+        return Candidates(
+            *fill_rows(scan, slabs, into=candidates, title="neighbors", progress=progress)
+        )
 
-    def join(self, candidates: Candidates, *, progress: bool) -> None:
+    def join(self, candidates: Candidates, *, progress: bool) -> Candidates:
         """Compare every sketch with the friends of its friends and fans."""
         n_rows = len(self.sketches)
-        slabs = row_blocks(n_rows, most=SLAB)
-        do_in_threads(candidates.sort, slabs)
         friends = np.ascontiguousarray(candidates.ids[:, : -N_FRIENDS - 1 : -1])
         known = friends >= 0
         pairs = friends[known], np.repeat(np.arange(n_rows, dtype=np.int32), known.sum(axis=1))
         fans = csr_array((np.ones(known.sum(), np.int8), pairs), shape=(n_rows, n_rows))
+        linked = friends, fans.indptr, fans.indices
 
-        def visit(slab: slice) -> None:
-            rows = np.arange(slab.start, slab.stop)
-            linked = friends, fans.indptr, fans.indices
-            kernels.join(self.sketches, rows, *linked, *candidates.of(slab))
+        def visit(slab: slice) -> Candidates:
+            heaps = candidates.of(slab)
+            kernels.join(self.sketches, np.arange(slab.start, slab.stop), *linked, *heaps)
+            return heaps.sorted()
 
-        do_in_threads(visit, slabs, title="neighbors of neighbors", progress=progress)
+        slabs = row_blocks(n_rows, most=SLAB)
+        title = "neighbors of neighbors"
+        return Candidates(*fill_rows(visit, slabs, into=candidates, title=title, progress=progress))
 
     def rank(
         self, rows: Rows, candidates: Candidates, places: Ints, n_neighbors: int, *,
         progress: bool = False,
     ) -> tuple[NDArray[np.int32], Singles]:  # fmt: skip
-        """Rank the candidates at some places by full features; both are (n_images, n_neighbors)."""
-        shape = (len(rows.features), n_neighbors)
-        neighbors = np.full(shape, -1, np.int32)
-        similarities = np.full(shape, -np.inf, np.float32)
+        """Rank the candidates at some places by full features; both are (n_places, n_neighbors)."""
         raw, images = rows.raw, rows.alive[self.order]
 
-        def rank(block: slice) -> None:
+        def rank(block: slice) -> Arrays:
             ids = candidates.ids[places[block]]
             which = np.where(ids < 0, -1, images[ids])
+            similarities, neighbors = Candidates.none(len(ids), n_neighbors)
             kernels.rank(raw, rows.scale, images[places[block]], which, similarities, neighbors)
+            return neighbors, similarities
 
-        do_in_threads(rank, row_blocks(len(places), most=2048), title="ranking", progress=progress)
+        blocks = row_blocks(len(places), most=2048)
+        neighbors, similarities = fill_rows(rank, blocks, title="ranking", progress=progress)
         return neighbors, similarities
 
 
@@ -219,7 +237,7 @@ def _best_of_all(
     """Return the rows of highest inner product with each of a sample, best first, and its value."""
     vectors = read(sample)
 
-    def best_of(block: slice) -> tuple[Ints, Singles]:
+    def best_of(block: slice) -> Arrays:
         scores = vectors @ read(block).T
         own = (sample >= block.start) & (sample < block.stop)
         scores[np.flatnonzero(own), sample[own] - block.start] = -np.inf
@@ -228,7 +246,8 @@ def _best_of_all(
         return best + block.start, np.take_along_axis(scores, best, axis=1)
 
     blocks = row_blocks(n_rows, row_bytes=4 * vectors.shape[1], most=4096)
-    ids, scores = map(np.hstack, zip(*in_threads(best_of, blocks), strict=True))
+    found = map_rows(best_of, blocks, title="sample")
+    ids, scores = map(np.hstack, zip(*found, strict=True))
     order = np.argsort(-scores, axis=1, kind="stable")[:, :n_best]
     return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
@@ -244,8 +263,7 @@ def _near_lists(sketches: Singles, centers: Singles, n_near: int) -> NDArray[np.
     near = Candidates.none(len(nearness), min(n_near, len(centers)))
     rows, nothing = np.arange(len(nearness)), np.full(len(nearness), -1)
     kernels.offer(nearness, rows, nothing, 0, near.values, near.ids)
-    near.sort(slice(None))
-    return near.ids[:, ::-1]
+    return near.sorted().ids[:, ::-1]
 
 
 def _all_near_lists(
@@ -253,11 +271,12 @@ def _all_near_lists(
 ) -> NDArray[np.int32]:
     """Return the lists nearest to every sketch, (n_alive, n_near), nearest first."""
 
-    def near(rows: slice) -> NDArray[np.int32]:
-        return _near_lists(sketches[rows], centers, n_near)
+    def near(rows: slice) -> Arrays:
+        return (_near_lists(sketches[rows], centers, n_near),)
 
     blocks = row_blocks(len(sketches), row_bytes=4 * len(centers), most=4096)
-    return np.concatenate(list(in_threads(near, blocks, title="lists", progress=progress)))
+    (lists,) = fill_rows(near, blocks, title="lists", progress=progress)
+    return lists
 
 
 def _centers(sketches: Singles, random: np.random.Generator) -> Singles:

@@ -33,6 +33,7 @@ FEW_ROWS = 2**13
 EXACT_UP_TO = 10**5
 START_RECALL = 0.95
 LARGEST = 1e15
+FEW_TO_UPDATE = FEW_ROWS  # so few are compared at once
 MOST_CHANGED = {True: 0.2, False: 0.05}  # of all rows, exact or not; else a whole search is quicker
 
 
@@ -138,14 +139,18 @@ def update_neighbors(
     """
     exact = is_exact(len(features), search, recall)
     most = MOST_CHANGED[exact] * len(features)
-    if len(features) <= FEW_ROWS or known.to_search.sum() > most or (exact and known.recall < 1):
+    if (
+        len(features) <= FEW_TO_UPDATE
+        or known.to_search.sum() > most
+        or (exact and known.recall < 1)
+    ):
         return None
     try:
         from vsgraph.neighbors.update import update_lists
     except ImportError:
         return None
     rows = _rows_in_reach(features)
-    if len(rows.alive) <= FEW_ROWS:
+    if len(rows.alive) <= FEW_TO_UPDATE:
         return None
     neighbors, similarities, reached = update_lists(rows, known, progress=progress)
     if reached < (1 if exact else recall):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.blocks import do_in_threads, row_blocks, row_lengths
+from vsgraph.common.blocks import Arrays, fill_rows, row_blocks, row_lengths
 
 SAMPLE = 2**13
 TURNS = 4
@@ -73,13 +73,13 @@ def sketch(rows: Rows, axes: Singles, *, share: float, progress: bool = False) -
 
     `share` is how much of the rest two rows are assumed to have in common: one gives a bound.
     """
-    short = np.empty((len(rows.alive), axes.shape[1] + 1), np.float32)
 
-    def fill(block: slice) -> None:
-        short[block, :-1] = rows.unit(rows.alive[block]) @ axes
-        kept = np.einsum("ij,ij->i", short[block, :-1], short[block, :-1])
-        short[block, -1] = np.sqrt(share * (np.maximum(1 - kept, 0) + ROUNDING))
+    def shorten(block: slice) -> Arrays:
+        turned = rows.unit(rows.alive[block]) @ axes
+        kept = np.einsum("ij,ij->i", turned, turned)
+        rest = np.sqrt(share * (np.maximum(1 - kept, 0) + ROUNDING))
+        return (np.column_stack([turned, rest]).astype(np.float32),)
 
-    blocks = row_blocks(len(short), row_bytes=4 * len(axes), most=4096)
-    do_in_threads(fill, blocks, title="sketch", progress=progress)
+    blocks = row_blocks(len(rows.alive), row_bytes=4 * len(axes), most=4096)
+    (short,) = fill_rows(shorten, blocks, title="sketch", progress=progress)
     return short

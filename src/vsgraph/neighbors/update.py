@@ -8,7 +8,7 @@ pairs that their sketches rule out are left out: nothing is missed that the earl
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.blocks import do_in_threads, in_threads, n_threads, row_blocks
+from vsgraph.common.blocks import Arrays, fill_rows, map_rows, row_blocks
 from vsgraph.neighbors import kernels
 from vsgraph.neighbors.exact import ROUNDING, TILE, cheapest_length
 from vsgraph.neighbors.known import Known
@@ -16,6 +16,7 @@ from vsgraph.neighbors.lists import Candidates, Sample, true_neighbors
 from vsgraph.neighbors.sketch import Rows, Singles, principal_axes, sketch
 
 N_CANDIDATES = 32  # by their sketches, to begin with
+FEW = 128  # rows to start lists for at a time
 SAMPLE = 256  # rows to measure the recall on
 SKETCH_BYTES = 3 * 10**9  # of all sketches together
 
@@ -50,17 +51,19 @@ def _start_lists(
     """Fill the lists of some rows with those whose sketches are most like theirs."""
     raw = rows.raw
 
-    def start(block: slice) -> None:
+    def start(block: slice) -> Arrays:
         own, sought = places[block], bounds[places[block]]
         best = Candidates.none(len(own), min(N_CANDIDATES, len(bounds) - 1))
         for tile in row_blocks(len(bounds), most=TILE):
             scores = sought @ bounds[tile].T
             kernels.offer(scores, np.arange(len(own)), own, tile.start, best.values, best.ids)
-        which = np.where(best.ids < 0, -1, rows.alive[best.ids])
-        kernels.rank(raw, rows.scale, rows.alive[own], which, similarities, neighbors)
+        which, images = np.where(best.ids < 0, -1, rows.alive[best.ids]), rows.alive[own]
+        near, cosines = neighbors[images], similarities[images]  # copies
+        kernels.rank(raw, rows.scale, images, which, cosines, near)
+        return near, cosines
 
-    size = min(TILE, -(-len(places) // (2 * n_threads())))
-    do_in_threads(start, row_blocks(len(places), most=size))
+    images = rows.alive[places]
+    neighbors[images], similarities[images] = fill_rows(start, row_blocks(len(places), most=FEW))
 
 
 def _rule_out(
@@ -76,20 +79,22 @@ def _rule_out(
     needed = np.maximum(similarities[:, -1], 0)  # others are no edges of the graph
     raw = rows.raw
 
-    def survivors(tiles: tuple[slice, slice]) -> tuple[NDArray[np.int32], Singles]:
-        block, tile = tiles
-        own = places[block]
-        scores = bounds[own] @ bounds[tile].T + ROUNDING
-        here = (own >= tile.start) & (own < tile.stop)
-        scores[np.flatnonzero(here), own[here] - tile.start] = -np.inf
-        same = False
-        return kernels.surviving_pairs(
-            scores, rows.alive[own], rows.alive[tile], same, needed, raw, rows.scale
-        )
+    def survivors(tile: slice) -> Arrays:
+        found = []
+        for block in row_blocks(len(places), most=TILE):
+            own = places[block]
+            scores = bounds[own] @ bounds[tile].T + ROUNDING
+            here = (own >= tile.start) & (own < tile.stop)
+            scores[np.flatnonzero(here), own[here] - tile.start] = -np.inf
+            same = False
+            found.append(kernels.surviving_pairs(
+                scores, rows.alive[own], rows.alive[tile], same, needed, raw, rows.scale
+            ))  # fmt: skip
+        pairs, cosines = map(np.concatenate, zip(*found, strict=True))
+        return pairs, cosines
 
     tiles = row_blocks(len(bounds), most=TILE)
-    pairs = [(block, tile) for block in row_blocks(len(places), most=TILE) for tile in tiles]
-    for near, cosines in in_threads(survivors, pairs, title="new neighbors", progress=progress):
+    for near, cosines in map_rows(survivors, tiles, title="new neighbors", progress=progress):
         kernels.insert_pairs(near, cosines, similarities, neighbors)
 
 
@@ -99,4 +104,4 @@ def _recall(rows: Rows, similarities: Singles) -> float:
     n_sample = min(SAMPLE, len(rows.alive))
     sample = np.sort(random.choice(len(rows.alive), n_sample, replace=False))
     _, cosines = true_neighbors(rows, sample, n_neighbors=similarities.shape[1])
-    return Sample(rows.alive[sample], cosines[:, -1]).share_found(similarities)
+    return Sample(sample, cosines[:, -1]).share_found(similarities[rows.alive[sample]])

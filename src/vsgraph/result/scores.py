@@ -5,6 +5,7 @@ close to zero. A row takes the same room however many classes there are.
 """
 
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -76,6 +77,12 @@ class TopScores:
         """Read scores from a folder of their :meth:`parts`, mapped from disk."""
         parts: dict[str, Any] = {name: open_array(folder / f"{prefix}{name}.npy") for name in PARTS}
         return cls(**parts, n_classes=n_classes)
+
+    @classmethod
+    def from_parts(cls, arrays: Iterable[NDArray[Any]], n_classes: int) -> Self:
+        """Return scores of their :meth:`parts`, in their order."""
+        classes, values, rest = arrays
+        return cls(classes, values, rest, n_classes)
 
     def parts(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that make up the scores, by name."""

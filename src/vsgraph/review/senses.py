@@ -11,7 +11,7 @@ from vsgraph.meanings.senses import Meaning, candidate_senses
 from vsgraph.meanings.table import choose_sense, read_table, write_meanings
 from vsgraph.meanings.wordnet import WordNet
 from vsgraph.review.view import View
-from vsgraph.runs.folder import RECORD, STAGES
+from vsgraph.runs.names import RECORD, STAGES
 from vsgraph.runs.outputs import TABLE
 
 LONGEST_WORDS = 500
@@ -63,7 +63,7 @@ def copy_run(view: View, folder: Path) -> None:
     """Make a run that shares the finished stages of another, to try something out."""
     run = view.run.folder
     (folder / STAGES).mkdir()
-    shared = [run.stage_folder(name, key) for name, key in view.run.keys.items()]
+    shared = [run.fetched(name, key) for name, key in view.run.keys.items()]
     for path in [*shared, run.answers]:
         if path.exists():
             (folder / path.relative_to(run.path)).symlink_to(path.resolve())

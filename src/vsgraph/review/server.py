@@ -16,7 +16,7 @@ from vsgraph.review.guard import is_loopback, new_token
 from vsgraph.review.pages import Review
 from vsgraph.review.session import Session
 from vsgraph.runs import Run
-from vsgraph.runs.folder import LOCK
+from vsgraph.runs.names import LOCK
 
 TOKEN = "review-token"  # noqa: S105  the name of the file that holds it
 
@@ -24,7 +24,7 @@ TOKEN = "review-token"  # noqa: S105  the name of the file that holds it
 @file_errors()
 def serve(path: Path, *, reviewer: str, host: str, port: int, tell: Callable[[str], None]) -> None:
     """Serve the review of a run until the process is ended."""
-    Run.open(path)  # says what is wrong with the run, if anything is
+    path = Run.open(path).path  # or says what is wrong with the run; for an address, a copy here
     refuse_busy(path)
     with bound(host, port) as listening:
         address = listening.getsockname()

@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.answers import AUDIT, TEACH, Answer, Answers, Journal, picture_keys, read_answers
+from vsgraph.answers import AUDIT, TEACH, Answer, Answers, picture_keys, read_answers
 from vsgraph.answers.journal import ENDING, read_journal
 from vsgraph.errors import InputError
 from vsgraph.report.tallies import Rows
 from vsgraph.result.parts import NONE, UNANSWERED
 from vsgraph.review.view import View
 from vsgraph.runs import Run
-from vsgraph.runs.folder import RECORD, RunFolder
+from vsgraph.runs.folder import RunFolder
+from vsgraph.runs.names import RECORD
 
 MOST_BATCHES = 4096  # remembered, so that a batch that is sent twice is written once
 
@@ -70,8 +71,8 @@ class Session:
 
     def __init__(self, path: Path, reviewer: str) -> None:
         self.path = path
-        self.folder = RunFolder.open(path).answers
-        self.journal = Journal.open(self.folder, reviewer)
+        run = RunFolder.open(path)
+        self.folder, self.journal = run.answers, run.journal(reviewer)
         self.reviewer = self.journal.reviewer
         self._lock = threading.RLock()
         own = (entry.batch for entry in read_journal(self.journal.path, []))

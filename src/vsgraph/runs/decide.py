@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from vsgraph.answers import Answer, Journal
+from vsgraph.answers import Answer
 from vsgraph.answers.decided import Said, read_decided
 from vsgraph.answers.journal import Entry, journal_path, read_journal
 from vsgraph.answers.merged import merge_entries
@@ -69,7 +69,7 @@ def _write(run: Run, reviewer: str, answers: dict[int, Answer], n_same: int) -> 
     }
     batch = None
     if new:
-        journal = Journal.open(run.folder.answers, reviewer)
+        journal = run.folder.journal(reviewer)
         batch = journal.add(list(new.values()))
     decisions = Run.open(run.path).correction.decisions[list(new)]
     return Written(len(new), len(answers) - len(new), n_same, count_decisions(decisions), batch)
@@ -121,7 +121,7 @@ def take_back(run: Run, reviewer: str, batch: str) -> None:
     if batch not in batches:
         last = f"; the last one is {list(batches)[-1]}" if batches else ""
         raise InputError(f"{reviewer} has no batch {batch!r:.60} in this run{last}")
-    Journal.open(run.folder.answers, reviewer).undo(batch)
+    run.folder.journal(reviewer).undo(batch)
 
 
 def is_journal(path: Path) -> bool:
@@ -148,5 +148,5 @@ def _copy(run: Run, path: Path) -> Written:
     for who in reviewers:
         journal_path(run.folder.answers, who)  # refuses what is no name before anything is written
     for who in reviewers:
-        Journal.open(run.folder.answers, who).copy([entry for entry in new if entry.who == who])
+        run.folder.journal(who).copy([entry for entry in new if entry.who == who])
     return Written(len(new), len(entries) - len(new), 0, {}, problems=tuple(problems))

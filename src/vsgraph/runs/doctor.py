@@ -8,6 +8,7 @@ from importlib import metadata
 
 from vsgraph.common.room import say_bytes
 from vsgraph.common.version import __version__
+from vsgraph.encoders.runtimes.models import cache_folder
 from vsgraph.encoders.runtimes.runners import has_gpu
 from vsgraph.errors import InputError
 from vsgraph.meanings.wordnet import WordNet
@@ -23,6 +24,7 @@ PURPOSE = {
     "int8": "int8 encoders",
     "timm": "models of timm",
     "review": "the page of vsgraph review",
+    "cluster": "several machines",
 }
 
 
@@ -38,7 +40,7 @@ def examine() -> list[str]:
         f"vsgraph {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores{free}"
     ]
     lines += [_extra_line(extra, names) for extra, names in extras().items()]
-    return [*lines, _wordnet_line(), _device_line()]
+    return [*lines, _wordnet_line(), _device_line(), _cache_line()]
 
 
 def extras() -> dict[str, list[str]]:
@@ -81,6 +83,13 @@ def _wordnet_line() -> str:
         return f"WordNet 3.0: {WordNet.open().folder}"
     except InputError as error:
         return f"WordNet 3.0: {error}"
+
+
+def _cache_line() -> str:
+    """Return where converted models and copies of runs in object stores are kept."""
+    folder = cache_folder()
+    size = sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
+    return f"cache: {folder}, {say_bytes(size)}; it can be deleted when nothing runs"
 
 
 def _device_line() -> str:

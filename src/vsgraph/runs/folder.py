@@ -7,6 +7,7 @@ finds the old result or the new one, never a mixture.
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from vsgraph.answers import Journal
 from vsgraph.common.files import (
     OWN,
     lock,
@@ -28,16 +30,13 @@ from vsgraph.common.files import (
     write_whole,
 )
 from vsgraph.common.regular import read_regular
+from vsgraph.common.stores import is_stored, place
 from vsgraph.common.version import __version__
 from vsgraph.errors import InputError
+from vsgraph.runs.names import ANSWERS, LOCK, PAGE, RECORD, STAGE_RECORD, STAGES, STORE, TABLE
+from vsgraph.runs.stored import WorkingCopy, local_path
 
-RECORD = "run.json"
 FORMAT = "vsgraph-run-2"
-LOCK = ".lock"
-PAGE = "report.html"
-STAGES = "stages"
-ANSWERS = "answers"
-TABLE = "crawl.parquet"  # a crawl that was given in memory
 STAGE_FOLDER = re.compile(r"[a-z]+-[0-9a-f]{16}(\.parts.*)?")
 
 
@@ -45,6 +44,17 @@ def key_of(*parts: object) -> str:
     """Return a key that changes with any of the parts."""
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def file_key(path: Path) -> str:
+    """Return a key of a file by its size, time, start and end, since it may be very large."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(2**20)
+        file.seek(max(0, size - 2**20))
+        tail = file.read()
+    ends = hashlib.blake2b(head + tail, digest_size=16).hexdigest()
+    return key_of(size, path.stat().st_mtime_ns, ends)
 
 
 @dataclasses.dataclass
@@ -57,7 +67,8 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path, *, create: bool = False) -> "RunFolder":
-        """Open the folder of a run, or create a new one."""
+        """Open the folder of a run, or create a new one; an address by its working folder."""
+        path = local_path(path, create=create)
         refuse_file(path)
         if create:
             path.mkdir(parents=True, exist_ok=True)
@@ -94,6 +105,23 @@ class RunFolder:
         """The folder of the journals of answers."""
         return self.path / ANSWERS
 
+    @functools.cached_property
+    def copy(self) -> WorkingCopy | None:
+        """What this folder is a working copy of, if the run lies in an object store."""
+        return WorkingCopy.of(self.path)
+
+    @property
+    def home(self) -> Path:
+        """Where the run lies: its folder, or its address."""
+        return self.copy.address if self.copy else self.path
+
+    def journal(self, reviewer: str) -> Journal:
+        """Open the journal of a reviewer; in a store, it goes up with every answer."""
+        journal, copy = Journal.open(self.answers, reviewer), self.copy
+        if copy is not None:
+            journal.written = lambda: copy.push(f"{ANSWERS}/{journal.path.name}")
+        return journal
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from working in the folder at the same time."""
@@ -109,6 +137,36 @@ class RunFolder:
         """Return the folder of a stage's result."""
         return self.path / STAGES / f"{name}-{key}"
 
+    def fetched(self, name: str, key: str) -> Path:
+        """Return the folder of a stage's result, fetched if it lies in a store only."""
+        if self.copy is not None:
+            self.copy.fetch_stage(f"{name}-{key}")
+        return self.stage_folder(name, key)
+
+    def fetch_all(self, name: str) -> None:
+        """Fetch every result of a small stage that lies in a store."""
+        if self.copy is not None:
+            for stage in self.copy.stages():
+                if stage.startswith(f"{name}-"):
+                    self.copy.fetch_stage(stage)
+
+    def stage_record(self, name: str, key: str) -> dict[str, Any] | None:
+        """Return the record of a finished stage; None if it is not finished."""
+        path = self.stage_folder(name, key) / STAGE_RECORD
+        text: str | bytes | None
+        if path.exists():
+            text = path.read_bytes()
+        else:
+            text = self.copy.stage_record(f"{name}-{key}") if self.copy else None
+        with contextlib.suppress(ValueError):  # damaged: it is made again
+            return None if text is None else json.loads(text)
+        return None
+
+    def publish_stage(self, name: str, key: str) -> None:
+        """Upload a finished stage, if the run lies in a store."""
+        if self.copy is not None:
+            self.copy.publish_stage(f"{name}-{key}")
+
     def former_stages(self, name: str, crawl: Path) -> list[Path]:
         """Return the folders of a stage in the current result and in the runs beside this one.
 
@@ -119,14 +177,21 @@ class RunFolder:
             if not record.resolve().is_relative_to(crawl.resolve()):
                 with contextlib.suppress(InputError, OSError):
                     beside.append(RunFolder.open(record.parent))
-        runs = [self, *(run for run in beside if run.path != self.path.resolve())]
-        return [run.stage_folder(name, run.stages[name]["key"]) for run in runs
-                if name in run.stages]  # fmt: skip
+        others = [run for run in beside if run.path != self.path.resolve()]
+        own = [self.fetched(name, self.stages[name]["key"])] if name in self.stages else []
+        return own + [run.stage_folder(name, run.stages[name]["key"]) for run in others
+                      if name in run.stages]  # fmt: skip
 
     def save(self) -> None:
         """Write ``run.json``."""
         record = {"format": FORMAT, "asked": self.asked, "made": self.made}
         write_whole(self.path / RECORD, json.dumps(record, indent=1, default=str) + "\n")
+        self._publish()
+
+    def _publish(self) -> None:
+        """Upload what changed, if the run lies in a store."""
+        if self.copy is not None:
+            self.copy.publish()
 
     def finish(self, stages: Mapping[str, Mapping[str, Any]], **facts: object) -> None:
         """Make some stages, given by name, the current result."""
@@ -143,6 +208,7 @@ class RunFolder:
         """Write the page that leads to the current report, if there is one."""
         if "report" not in self.stages:
             (self.path / PAGE).unlink(missing_ok=True)
+            self._publish()
             return
         report = self.stage_folder("report", self.stages["report"]["key"])
         target = f"{STAGES}/{report.name}/index.html"
@@ -152,6 +218,7 @@ class RunFolder:
             f'<meta http-equiv="refresh" content="0; url={target}">'
             f'<a href="{target}">The report of this run</a></html>\n',
         )
+        self._publish()
 
     def sweep(self, keep: set[Path]) -> None:
         """Remove stages that are neither part of the current result nor in `keep`."""
@@ -160,6 +227,11 @@ class RunFolder:
         for path in (self.path / STAGES).glob("*"):
             if STAGE_FOLDER.fullmatch(path.name) and not path.name.startswith(kept):
                 remove_folder(path)
+        if self.copy is not None:
+            self.copy.remove_stages(
+                name for name in self.copy.stages()
+                if STAGE_FOLDER.fullmatch(name) and not name.startswith(kept)
+            )  # fmt: skip
 
 
 def _checked(made: dict[str, Any] | None, run: Path) -> dict[str, Any] | None:
@@ -174,7 +246,7 @@ def _checked(made: dict[str, Any] | None, run: Path) -> dict[str, Any] | None:
 
 def _is_unused(path: Path) -> bool:
     """Return whether a folder is empty, except for leftovers of an interrupted start."""
-    return all(p.name in {LOCK, TABLE} or OWN.fullmatch(p.name) for p in path.iterdir())
+    return all(p.name in {LOCK, TABLE, STORE} or OWN.fullmatch(p.name) for p in path.iterdir())
 
 
 def _versions() -> dict[str, str]:
@@ -208,6 +280,8 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 def remember_path(path: Path, run: Path) -> dict[str, str]:
     """Return a path to record: absolute, and relative to the run in case both move."""
     absolute = path.resolve()
+    if is_stored(absolute) or WorkingCopy.of(run) is not None:  # they do not move together
+        return {"absolute": str(absolute), "from_run": str(absolute)}
     return {"absolute": str(absolute), "from_run": os.path.relpath(absolute, run.resolve())}
 
 
@@ -233,6 +307,8 @@ def _found(asked: dict[str, Any], run: Path) -> dict[str, Any]:
 
 def recall_path(recorded: Mapping[str, str], run: Path) -> Path:
     """Return a recorded path: the absolute one if it exists, else the one relative to the run."""
-    absolute = Path(recorded["absolute"])
+    absolute = place(recorded["absolute"])
+    if is_stored(absolute):
+        return absolute
     relative = run.resolve() / recorded["from_run"]
     return absolute if absolute.exists() or not relative.exists() else relative.resolve()

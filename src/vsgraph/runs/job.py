@@ -4,9 +4,11 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from vsgraph.answers import Answers, read_answers
+from vsgraph.cluster import Parts
 from vsgraph.common.checks import Floats
 from vsgraph.crawls import Crawl
 from vsgraph.encoders import ImageEncoder, TextEncoder
@@ -19,7 +21,7 @@ from vsgraph.neighbors.known import Digests, Known, row_digests
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
 from vsgraph.runs.former import Former
-from vsgraph.runs.outputs import STAGE_RECORD, Outputs
+from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.stage_files import FILES, load_network
 from vsgraph.settings import Settings
 
@@ -37,6 +39,7 @@ class RunJob:
     progress: bool
     tell: Tell
     keys: dict[str, str] = dataclasses.field(default_factory=dict)  # of each stage; see plan_keys
+    parts: Parts | None = None  # of the cluster, if one is at work
     _results: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
@@ -112,11 +115,23 @@ class RunJob:
     def compute(self, name: str) -> Any:  # noqa: ANN401
         """Compute a stage of Algorithm 1."""
         stage = STAGE[name]
-        return stage.work(self, *map(self.result, stage.needs))
+        needed = [self.result(need) for need in stage.needs]
+        with self.doing(name):
+            return stage.work(self, *needed)
+
+    def doing(self, name: str) -> AbstractContextManager[None]:
+        """Give the files of a stage that other machines write a place of their own."""
+        return self.parts.doing(name) if self.parts else nullcontext()
+
+    def finish(self, name: str) -> None:
+        """Forget what other machines made for a stage, which is complete on disk now."""
+        if self.parts:
+            self._results.pop(name, None)
+            self.parts.drop(name)
 
     def is_kept(self, name: str) -> bool:
         """Return whether the result of a stage is complete on disk."""
-        return name in self.keys and (self.outputs[name] / STAGE_RECORD).exists()
+        return name in self.keys and self.folder.stage_record(name, self.keys[name]) is not None
 
     def _load(self, name: str) -> Any:  # noqa: ANN401
         folder = self.outputs[name]

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from vsgraph.common.checks import label_matrix
 from vsgraph.common.files import file_errors, whole_file
+from vsgraph.common.stores import place
 from vsgraph.crawls.crawl import OTHERS, Crawl
 from vsgraph.crawls.newcomers import read_newcomers
 from vsgraph.encoders import embed_images, embed_texts
@@ -160,7 +161,7 @@ class Labeler:
 
     def __call__(self, new: str | Path | Sequence[str | Path], **reading: Any) -> Labeled:  # noqa: ANN401
         """Label new images, see :func:`label`."""
-        paths = [Path(new)] if isinstance(new, str | Path) else [Path(path) for path in new]
+        paths = [place(new)] if isinstance(new, str | Path) else [place(path) for path in new]
         if not paths:
             raise InputError("give the images to label")
         given = {name: value for name, value in reading.items() if value is not None}
@@ -202,7 +203,7 @@ class Labeler:
         graph, smoothed, trained, weigher, doubt, scores = map(job.result, names)
         learned = Learned(
             job.inputs, graph.adjacency, smoothed, trained, weigher, doubt, job.settings
-        )
+        ).taught()
         probe = None
         if "probe" in job.keys:
             labels = job.crawl.web_labels

@@ -18,8 +18,8 @@ from vsgraph.meanings.table import (
     write_meanings,
 )
 from vsgraph.meanings.wordnet import WordNet
-from vsgraph.runs.folder import STAGES as STAGES_FOLDER
 from vsgraph.runs.job import RunJob
+from vsgraph.runs.names import STAGES as STAGES_FOLDER
 from vsgraph.runs.outputs import TABLE
 
 MOST_DOUBTS = 10  # named at the start of a run
@@ -88,6 +88,7 @@ def meaning_source(job: RunJob) -> tuple[Path | None, str]:
 def is_edited(job: RunJob) -> bool:
     """Return whether the table in the run's folder differs from all tables that stages wrote."""
     table = job.folder.path / TABLE
+    job.folder.fetch_all("meanings")
     written = (job.folder.path / STAGES_FOLDER).glob(f"meanings-*/{TABLE}")
     return table.exists() and _digest(table) not in {_digest(path) for path in written}
 

@@ -21,9 +21,9 @@ from vsgraph.result.scores import TopScores
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
 from vsgraph.runs.stage_files import load_values
+from vsgraph.screening import Screening
 
 TABLE = "meanings.csv"
-STAGE_RECORD = "stage.json"  # the last file that a stage writes: its key, time and facts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Outputs:
             raise InputError(
                 f"{self.folder.path} has no stage {stage!r} yet; run vsgraph correct to the end"
             )
-        return self.folder.stage_folder(stage, self.keys[stage])
+        return self.folder.fetched(stage, self.keys[stage])
 
     def crawl(self, root: Path | None = None) -> Crawl:
         """Return the crawl as it was read; `root` is its folder now."""
@@ -50,6 +50,14 @@ class Outputs:
     def pictures(self) -> Embedding | None:
         """Return the vectors of the pictures with their record; None if they are the user's own."""
         return None if self.choices.features else Embedding.load(self["pictures"])
+
+    def measures(self) -> Embedding | None:
+        """Return the measures of the pictures; None if there are no pictures."""
+        return Embedding.load(self["measures"]) if "measures" in self.keys else None
+
+    def screening(self) -> Screening | None:
+        """Return copies and flawed pictures; None if a run of an older version has none."""
+        return Screening.load(self["screening"]) if "screening" in self.keys else None
 
     def features(self) -> NDArray[Any]:
         """Return the vectors of the pictures, (n_images, n_dims)."""

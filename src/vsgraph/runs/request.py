@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from vsgraph.common.checks import check_known
+from vsgraph.common.stores import place
 from vsgraph.errors import InputError
 from vsgraph.meanings.senses import Meaning
 from vsgraph.runs.choices import Choices
@@ -79,7 +80,7 @@ def settled(kind: Any, given: Any, former: Mapping[str, Any]) -> Any:  # noqa: A
 def plain_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
     """Return the reading options that are not None as plain values, with absolute paths."""
     return {
-        name: str(value.resolve()) if isinstance(value, Path) else value
+        name: str(place(value).resolve()) if isinstance(value, Path) else value
         for name, value in reading.items()
         if value is not None
     }
@@ -88,7 +89,7 @@ def plain_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
 def with_paths(reading: Mapping[str, Any]) -> dict[str, Any]:
     """Return recorded reading options with their paths as paths."""
     return {
-        name: Path(value) if name in READING_PATHS and isinstance(value, str) else value
+        name: place(value) if name in READING_PATHS and isinstance(value, str) else value
         for name, value in reading.items()
     }
 

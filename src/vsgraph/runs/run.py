@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from vsgraph.answers import Answers, read_answers
 from vsgraph.common.notebook import Html
+from vsgraph.common.stores import place
 from vsgraph.crawls import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.crawls.truth_table import tell_others, with_truth
@@ -29,10 +30,12 @@ from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Anchors, count_decisions
 from vsgraph.result.showing import correction_html
 from vsgraph.runs.choices import Choices
-from vsgraph.runs.folder import PAGE, RunFolder, recall_path
-from vsgraph.runs.outputs import STAGE_RECORD, Outputs
+from vsgraph.runs.folder import RunFolder, recall_path
+from vsgraph.runs.names import PAGE
+from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.showing import explained, run_html, show
 from vsgraph.runs.stage_files import load_choice, load_decisions, load_graph, load_scores
+from vsgraph.screening import Screening
 from vsgraph.settings import Settings
 
 if TYPE_CHECKING:
@@ -76,7 +79,7 @@ class Run:
     @classmethod
     def open(cls, path: str | Path) -> "Run":
         """Open a run that has corrected labels."""
-        folder = RunFolder.open(Path(path))
+        folder = RunFolder.open(place(path))
         if folder.made is None:
             raise InputError(
                 f"{path} has no corrected labels yet, its stage decisions is missing; run vsgraph "
@@ -84,7 +87,7 @@ class Run:
             )
         asked, stages = folder.made["asked"], folder.made["stages"]
         for name, stage in stages.items():
-            if not (folder.stage_folder(name, stage["key"]) / STAGE_RECORD).exists():
+            if folder.stage_record(name, stage["key"]) is None:
                 raise InputError(f"{path} lacks its stage {name}; run vsgraph correct again")
         return cls(
             folder,
@@ -97,7 +100,7 @@ class Run:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name} {count}" for name, count in self.counts.items())
-        return f"Run({str(self.path)!r}: {counts})"
+        return f"Run({str(self.folder.home)!r}: {counts})"
 
     def _repr_html_(self) -> str:
         correction, crawl = self.correction, self._shown_crawl()
@@ -207,6 +210,11 @@ class Run:
         )
 
     @functools.cached_property
+    def screening(self) -> Screening | None:
+        """Copies, placeholders and flawed pictures; None in a run of an older version."""
+        return self.outputs.screening()
+
+    @functools.cached_property
     def meanings(self) -> list[Meaning]:
         """The meaning of each class."""
         return self.outputs.meanings(self._table.class_names)
@@ -253,7 +261,8 @@ class Run:
         """
         rows = np.arange(len(self.correction))
         unused = Exported(self.path, "arrow", len(rows))
-        return Job(self.crawl, self.correction, unused, self.path, rows).table(rows)
+        job = Job(self.crawl, self.correction, unused, self.path, rows, screening=self.screening)
+        return job.table(rows)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the table of :meth:`to_arrow` for pandas (needs the extra 'table')."""
@@ -310,7 +319,7 @@ class Run:
 
     def export(self, out: str | Path, *, to: str, **options: Any) -> Exported:  # noqa: ANN401
         """Write corrected data for other programs, see :func:`vsgraph.exports.export`."""
-        return export(self.crawl, self.correction, out, to=to, **options)
+        return export(self.crawl, self.correction, out, to=to, screening=self.screening, **options)
 
 
 def _image_keys(crawl: Crawl) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,6 @@ else its result depends on, and its function.
 """
 
 import dataclasses
-import hashlib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,21 @@ import numpy as np
 from vsgraph.common.files import save_arrays
 from vsgraph.common.version import __version__
 from vsgraph.crawls import crawl_digest, save_crawl
-from vsgraph.encoders import embed_images, embed_texts, pictures_digest
+from vsgraph.encoders import pictures_digest
 from vsgraph.errors import InputError
 from vsgraph.judge.since import CSV, changed_since
 from vsgraph.meanings.crawl_words import mentions_in
 from vsgraph.meanings.prompts import prompts_of
-from vsgraph.meanings.table import (
-    read_meanings,
-    read_unwanted,
-)
+from vsgraph.meanings.table import read_meanings, read_unwanted
 from vsgraph.meanings.wordnet import WordNet
 from vsgraph.method import algorithm
 from vsgraph.method.algorithm import own_settings
 from vsgraph.method.given import Graph
 from vsgraph.method.probe import linear_probe
+from vsgraph.pictures.measures import VERSION as MEASURES_VERSION
 from vsgraph.result.parts import UNANSWERED, count_decisions
-from vsgraph.runs.folder import key_of
+from vsgraph.runs.content_stages import encode_pictures, encode_texts, measure, screen_pictures
+from vsgraph.runs.folder import file_key, key_of
 from vsgraph.runs.former import version_of
 from vsgraph.runs.job import RunJob
 from vsgraph.runs.meaning_table import knows_words, meaning_source, write_table
@@ -69,25 +67,6 @@ def keep_crawl(job: RunJob, folder: Path) -> dict[str, Any]:
     """Keep the crawl as it was read."""
     save_crawl(job.crawl, folder)
     return {"images": len(job.crawl), "problems": dict(job.crawl.problems.counts)}
-
-
-def encode_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
-    """Encode the pictures, except those that this run or one beside it has already."""
-    known = job.folder.former_stages("pictures", job.crawl.root)
-    vectors = embed_images(job.crawl, job.image_encoder, folder, known=known, progress=job.progress)
-    problems = vectors.record["problems"]
-    for line in job.crawl.problems.lines(problems):
-        job.tell(f"problem: {line}")
-    if problems:
-        job.tell("such images are judged by their text alone; exports of pictures leave them out")
-    return {"encoder": vectors.record["encoder"], "problems": problems}
-
-
-def encode_texts(job: RunJob, folder: Path) -> dict[str, Any]:
-    """Encode the texts, except those that this run or one beside it has already."""
-    known = job.folder.former_stages("texts", job.crawl.root)
-    vectors = embed_texts(job.crawl, job.text_encoder, folder, known=known, progress=job.progress)
-    return {"encoder": vectors.record["encoder"]}
 
 
 def check_meanings(job: RunJob) -> None:
@@ -254,6 +233,14 @@ STAGES = (
         in_place=True,
     ),
     RunStage(
+        "measures",
+        needs=(),
+        make=measure,
+        identity=lambda job: [MEASURES_VERSION, pictures_digest(job.crawl)],
+        is_wanted=lambda job: job.crawl.has_pictures,
+        in_place=True,
+    ),
+    RunStage(
         "texts",
         needs=("crawl",),
         make=encode_texts,
@@ -303,7 +290,14 @@ STAGES = (
         identity=lambda job: job.answers.digest(),
         is_wanted=lambda job: bool(job.answers.given) and not job.crawl.has_several_labels,
     ),
-    *map(_method_stage, algorithm.STAGES),
+    *map(_method_stage, algorithm.STAGES[:1]),  # the graph
+    RunStage(
+        "screening",
+        needs=("crawl", "measures", "features", "graph"),
+        make=screen_pictures,
+        identity=lambda _: __version__,
+    ),
+    *map(_method_stage, algorithm.STAGES[1:]),
     RunStage(
         "since",
         needs=("crawl", "pictures", "decisions"),
@@ -313,7 +307,7 @@ STAGES = (
     ),
     RunStage(
         "report",
-        needs=("crawl", "features", "meanings", "decisions", "since"),
+        needs=("crawl", "features", "meanings", "decisions", "screening", "since"),
         make=make_report,
         identity=lambda job: [__version__, job.answers.digest()],
         is_wanted=lambda job: job.crawl.has_pictures and "meanings" in job.keys,
@@ -342,14 +336,3 @@ def _key_of_need(job: RunJob, name: str) -> str:
     if name == "cnn_probs" and job.choices.is_trained:
         return job.keys["pictures"]
     return job.keys.get(PROVIDERS.get(name, name), "none")
-
-
-def file_key(path: Path) -> str:
-    """Return a key of a file by its size, time, start and end, since it may be very large."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(2**20)
-        file.seek(max(0, size - 2**20))
-        tail = file.read()
-    ends = hashlib.blake2b(head + tail, digest_size=16).hexdigest()
-    return key_of(size, path.stat().st_mtime_ns, ends)

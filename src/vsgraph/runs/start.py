@@ -3,19 +3,22 @@
 import dataclasses
 import json
 import time
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
 
+from vsgraph.cluster import Parts, cluster_at_work
 from vsgraph.common.files import (
     file_errors,
     mend_leftovers,
+    remove_folder,
     replaced_folder,
     write_whole,
 )
+from vsgraph.common.stores import is_stored, place
 from vsgraph.crawls import load_crawl, read_crawl
 from vsgraph.crawls.inspection import text_coverage
 from vsgraph.errors import InputError
@@ -31,7 +34,7 @@ from vsgraph.runs.folder import (
 )
 from vsgraph.runs.job import RunJob, Tell
 from vsgraph.runs.meaning_table import ask_meanings, show_table
-from vsgraph.runs.outputs import STAGE_RECORD
+from vsgraph.runs.names import STAGE_RECORD
 from vsgraph.runs.refusals import refuse_early
 from vsgraph.runs.request import Request, again_from, plain_reading, settled, with_paths
 from vsgraph.runs.run import Run
@@ -46,6 +49,7 @@ from vsgraph.runs.taught import say_taught
 from vsgraph.settings import Settings
 
 FIRST = ("crawl", "meanings")  # quick, and may need a person
+PARTS = "parts"  # the folder of what a cluster has made of stages that are not finished
 
 
 @file_errors()
@@ -56,6 +60,7 @@ def run(
     anyway: bool = False,
     progress: bool = False,
     tell: Tell | None = None,
+    cluster: str | None = None,
     **asked: Any,  # noqa: ANN401
 ) -> Run:
     """Correct the labels of a crawl: read, encode, correct, report.
@@ -71,13 +76,17 @@ def run(
         a Hugging Face dataset, a list of dicts), which is kept in the folder, with paths relative
         to the working directory; None for what the run remembers.
     out : path
-        The folder of the run, new or existing.
+        The folder of the run, new or existing; or an address in an object store
+        (``s3://bucket/run``).
     anyway : bool
         Start even if memory or disk seem too small.
     progress : bool
         Show progress bars.
     tell : callable, optional
         Called with lines of text: the size of the crawl, the estimate, each stage.
+    cluster : str, optional
+        The address of a Ray cluster, ``HOST:PORT`` or ``auto``, whose machines do the work; all of
+        them must see `crawl` and `out` under the same paths. Without it, this machine does it.
     settings, choices : Settings and Choices, or mappings, optional
         All settings, encoders and own arrays; or only changes to those that the run remembers.
     reading : mapping, optional
@@ -105,33 +114,48 @@ def run(
     >>> vsgraph.run("my-crawl", "run")  # doctest: +SKIP
     Run('run': keep 696, relabel 77, reject 228, unreadable 0)
     """
-    folder = RunFolder.open(Path(out), create=True)
-    with folder.locked():
+    folder = RunFolder.open(place(out), create=True)
+    with _at_work(cluster, folder.path / PARTS, tell or (lambda _: None)) as parts, folder.locked():
         if crawl is not None and not isinstance(crawl, str | Path):
             crawl, images = keep_table(crawl, folder.path)
             asked = {"images": images} | asked
         request = Request.of(crawl, asked)
         job = _prepare(folder, request, tell or (lambda _: None), progress=progress)
-        todo = _todo(job)
-        estimate = _tell_start(job, todo)
-        if estimate is not None and not anyway:
-            check_room(estimate, folder.path)
-        folder.save()
-        folder.show_report()
-        folder.sweep({job.outputs[name] for name in job.keys})
-        former = folder.made
-        _do(job, todo)
-        taught = say_taught(job, former)
-        if taught is not None:
-            job.tell(taught)
+        job.parts = parts
+        _run_job(job, has_room=anyway or parts is not None)
     return Run.open(folder.path)
+
+
+@contextmanager
+def _at_work(cluster: str | None, folder: Path, tell: Tell) -> Iterator[Parts | None]:
+    """Let a cluster do the work, if one is given; its files go when all is done."""
+    with cluster_at_work(cluster, folder, tell) if cluster else nullcontext() as parts:
+        yield parts
+    if folder.exists():
+        remove_folder(folder)
+
+
+def _run_job(job: RunJob, *, has_room: bool) -> None:
+    """Do what is to be done of a job, and say so."""
+    folder, todo = job.folder, _todo(job)
+    estimate = _tell_start(job, todo)
+    if estimate is not None and not has_room:
+        check_room(estimate, folder.path)
+    folder.save()
+    folder.show_report()
+    folder.sweep({folder.stage_folder(name, key) for name, key in job.keys.items()})
+    former = folder.made
+    _do(job, todo)
+    taught = say_taught(job, former)
+    if taught is not None:
+        job.tell(taught)
 
 
 @file_errors()
 def preview(crawl: str | Path | None, out: str | Path, *, tell: Tell, **asked: Any) -> None:  # noqa: ANN401
     """Print what :func:`run` would do with the same parameters; nothing is encoded or written."""
-    path = Path(out)
-    exists = path.exists()  # but may be empty
+    path = place(out)
+    exists = is_stored(path) or path.exists()  # but may be empty
     folder = RunFolder.open(path, create=True) if exists else RunFolder(path, {}, None)
     job = _prepare(folder, Request.of(crawl, asked), tell, progress=False)
     todo = _todo(job)
@@ -144,14 +168,14 @@ def preview(crawl: str | Path | None, out: str | Path, *, tell: Tell, **asked: A
 @file_errors()
 def report_again(path: str | Path, *, progress: bool = False) -> Run:
     """Write the report of a finished run again, and make it the current one."""
-    with RunFolder.open(Path(path)).locked():
+    with RunFolder.open(place(path)).locked():
         run = Run.open(path)
         folder = run.folder
         key = key_of("report", dict(run.keys), time.time_ns())
         target, started = folder.stage_folder("report", key), time.monotonic()
         run.write_report(target, heading=run.record["asked"]["crawl"]["name"], progress=progress)
-        _record(key, target, started, {})
-        run.record["stages"]["report"] = _read_record(target)
+        run.record["stages"]["report"] = _record(key, target, started, {})
+        folder.publish_stage("report", key)
         folder.save()
         folder.show_report()
     return Run.open(path)
@@ -195,12 +219,12 @@ def _crawl_path(folder: RunFolder, request: Request) -> Path:
     if former is None:
         if request.crawl is None:
             raise InputError(f"{folder.path} is a new run; give the crawl to correct")
-        return Path(request.crawl)
+        return place(request.crawl)
     if request.crawl is None:
         return recall_path(former, folder.path)
-    path = Path(request.crawl)
+    path = place(request.crawl)
     same = path.resolve() == recall_path(former, folder.path).resolve()
-    moved = not Path(former["absolute"]).exists()
+    moved = not place(former["absolute"]).exists()
     if not same and not moved and request.redo_from != NAMES[0]:
         raise InputError(
             f"{folder.path} is a run of {former['absolute']}; choose another folder, or replace it "
@@ -258,7 +282,7 @@ def _known_count(job: RunJob) -> int | None:
     if "crawl" not in job.folder.stages:
         return None
     try:
-        before = load_crawl(job.folder.stage_folder("crawl", job.folder.stages["crawl"]["key"]))
+        before = load_crawl(job.folder.fetched("crawl", job.folder.stages["crawl"]["key"]))
     except InputError:  # damaged
         return None
     known = pc.is_in(job.crawl.table["image"], before.table["image"].combine_chunks())
@@ -271,14 +295,17 @@ def _do(job: RunJob, todo: set[str]) -> None:
     table = {stage.name: stage for stage in STAGES}
     last = [name for name in _kept_stages(job) if name != "report"][-1]
     for name in sorted(_kept_stages(job), key=lambda name: name not in FIRST):
-        stage, target = table[name], job.outputs[name]
+        stage, target = table[name], job.folder.stage_folder(name, job.keys[name])
         if name in todo:
             job.tell(f"{name}{_again(job, name)} ...")
             started = time.monotonic()
-            with nullcontext(target) if stage.in_place else replaced_folder(target) as folder:
+            made_in = nullcontext(target) if stage.in_place else replaced_folder(target)
+            with job.doing(name), made_in as folder:
                 _record(job.keys[name], folder, started, stage.make(job, folder))
+            job.finish(name)
         else:
             job.tell(f"{name}: done before")
+        job.folder.publish_stage(name, job.keys[name])
         if name == "meanings":
             show_table(job)
         if name == last:
@@ -286,8 +313,8 @@ def _do(job: RunJob, todo: set[str]) -> None:
     _finish(job, before_report=False)
 
 
-def _record(key: str, folder: Path, started: float, facts: Mapping[str, Any]) -> None:
-    """Write the key, time and facts of a stage into its folder."""
+def _record(key: str, folder: Path, started: float, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the key, time and facts of a stage into its folder, and return them."""
     record = {
         "key": key,
         "seconds": round(time.monotonic() - started, 3),
@@ -296,17 +323,13 @@ def _record(key: str, folder: Path, started: float, facts: Mapping[str, Any]) ->
     }
     mend_leftovers(folder)
     write_whole(folder / STAGE_RECORD, json.dumps(record, indent=1) + "\n")
-
-
-def _read_record(folder: Path) -> dict[str, Any]:
-    """Read what :func:`_record` wrote."""
-    return json.loads((folder / STAGE_RECORD).read_text(encoding="utf-8"))
+    return record
 
 
 def _finish(job: RunJob, *, before_report: bool) -> None:
     """Make the finished stages the current result, and show its report."""
     names = [n for n in _kept_stages(job) if not (before_report and n == "report")]
-    stages = {name: _read_record(job.outputs[name]) for name in names}
+    stages = {name: job.folder.stage_record(name, job.keys[name]) or {} for name in names}
     former = job.folder.made or {"stages": {}, "asked": {}}
     asked = json.loads(json.dumps(job.folder.asked, default=str))
     if not former["stages"].items() >= stages.items() or former["asked"] != asked:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from vsgraph.common.files import whole_file
 from vsgraph.crawls.readers.table_roles import KNOWN, named_like
 from vsgraph.errors import InputError
-from vsgraph.runs.folder import TABLE
+from vsgraph.runs.names import TABLE
 
 GROUP = 1024  # rows that are read together
 
@@ -23,7 +23,7 @@ def keep_table(data: Any, folder: Path) -> tuple[Path, Path]:  # noqa: ANN401
 
     An equal table from an earlier run is left as it is, so that nothing is done again.
     """
-    table = as_arrow(data)
+    table = without_views(as_arrow(data))
     path = folder / TABLE
     with whole_file(path) as unfinished:
         pq.write_table(table, unfinished, row_group_size=GROUP)
@@ -54,6 +54,29 @@ def as_arrow(data: Any) -> pa.Table:  # noqa: ANN401
         "crawl must be a path or a table (pandas, polars, Arrow, datasets, a list of dicts), got "
         f"{type(data).__name__}"
     )
+
+
+def without_views(table: pa.Table) -> pa.Table:
+    """Return a table whose text is not of the kinds that polars has, which few programs read.
+
+    >>> tags = pa.array([["a"]], pa.list_(pa.string_view()))
+    >>> without_views(pa.table({"tags": tags})).schema.types
+    [ListType(list<item: string>)]
+    """
+    fields = [field.with_type(_without_views(field.type)) for field in table.schema]
+    return table.cast(pa.schema(fields))
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(_without_views(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    return kind
 
 
 def _root_of(table: pa.Table) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from vsgraph.common.regular import is_regular, read_regular
+from vsgraph.common.stores import is_stored
 from vsgraph.crawls.columns import (
     TEXT_FIELDS,
     UNLABELED,
@@ -24,6 +25,7 @@ from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.texts import decode
 
 TYPES = dict.fromkeys(("image", "web_labels", *TEXT_FIELDS), pa.string())
+Entry = os.DirEntry[str] | Path
 SIDE_ENDINGS = (".json", ".txt")
 LARGEST_SIDE_FILE = 2**22
 
@@ -60,9 +62,9 @@ def _rows(root: Path, problems: Problems) -> Iterator[dict[str, Any]]:
     """Yield one row per image below a class folder."""
     for entry in _sorted_entries(root, root, problems):
         if entry.is_dir():
-            yield from _class_rows(root, Path(entry.path), entry.name, problems)
+            yield from _class_rows(root, root / entry.name, entry.name, problems)
         elif is_image(entry.name):
-            problems.add("image outside any class folder", entry.path)
+            problems.add("image outside any class folder", f"{root}/{entry.name}")
 
 
 def _class_rows(
@@ -74,16 +76,18 @@ def _class_rows(
     sides = {entry.name for entry in files if entry.name.lower().endswith(SIDE_ENDINGS)}
     for entry in files:
         if is_image(entry.name):
-            reference = Path(entry.path).relative_to(root).as_posix()
+            reference = (folder / entry.name).relative_to(root).as_posix()
             texts = _side_texts(folder, entry.name, sides, problems) if sides else {}
             yield {"image": reference, "web_labels": name, **texts}
     for entry in entries:
         if entry.is_dir():
-            yield from _class_rows(root, Path(entry.path), name, problems)
+            yield from _class_rows(root, folder / entry.name, name, problems)
 
 
-def _sorted_entries(root: Path, folder: Path, problems: Problems) -> list[os.DirEntry[str]]:
+def _sorted_entries(root: Path, folder: Path, problems: Problems) -> list[Entry]:
     """Return the entries of a folder, without hidden ones and links out of the tree."""
+    if is_stored(folder):
+        return [path for path in folder.iterdir() if not path.name.startswith(".")]
     try:
         with os.scandir(folder) as scan:
             entries = [entry for entry in scan if not entry.name.startswith(".")]

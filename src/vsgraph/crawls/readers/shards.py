@@ -2,16 +2,15 @@
 
 import dataclasses
 import itertools
-import os
 import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from vsgraph.common.regular import read_regular
+from vsgraph.common.regular import is_regular, open_regular, read_regular
 from vsgraph.crawls.columns import (
     LISTS,
     TEXT_FIELDS,
@@ -89,11 +88,11 @@ def _find_shards(path: Path) -> tuple[Path, list[Path]]:
     return path, tars or folders
 
 
-def _tar_members(shard: Path, problems: Problems) -> Iterator[Member]:
+def _tar_members(shard: Path, file: BinaryIO, problems: Problems) -> Iterator[Member]:
     """Yield the files of a shard with their places, except unsafe or broken ones."""
     length = shard.stat().st_size
     try:
-        with tarfile.open(shard, "r:") as tar:
+        with tarfile.open(fileobj=file, mode="r:") as tar:
             for member in tar:
                 tar.members = []  # type: ignore[attr-defined]  # a shard may have a million
                 where = f"{shard}: {member.name}"
@@ -121,10 +120,9 @@ def _is_unsafe(name: str) -> bool:
 
 def _folder_members(folder: Path) -> Iterator[Member]:
     """Yield the files of a folder as if it were a shard."""
-    with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda e: e.name):
-            if entry.is_file(follow_symlinks=False) and not _is_unsafe(entry.name):
-                yield Member(f"{folder.name}/{entry.name}", 0, entry.stat().st_size)
+    for path in sorted(folder.iterdir()):
+        if not path.is_symlink() and is_regular(path) and not _is_unsafe(path.name):
+            yield Member(f"{folder.name}/{path.name}", 0, path.stat().st_size)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,13 +151,13 @@ class _Reader:
     def tar_samples(self, shard: Path) -> Iterator[dict[str, Any]]:
         """Yield one row per sample of a tar shard."""
         name = shard.relative_to(self.root).as_posix()
-        with shard.open("rb") as file:
+        with open_regular(shard) as file:  # also read between two members: each has its place
 
             def read(member: Member) -> bytes:
                 file.seek(member.offset)
                 return file.read(min(member.size, LARGEST_SIDE_FILE))
 
-            for image, row in self._rows(_tar_members(shard, self.problems), read, shard):
+            for image, row in self._rows(_tar_members(shard, file, self.problems), read, shard):
                 place = {"shard": name, "offset": image.offset, "size": image.size}
                 yield row | place | {"image": f"{name}/{image.name}"}
 

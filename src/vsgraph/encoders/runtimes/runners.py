@@ -5,10 +5,10 @@ A model gives the same vectors on each, within `TOLERANCE`.
 
 import platform
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,33 @@ class Runner(Protocol):
     def __call__(self, *inputs: NDArray[Any]) -> list[NDArray[np.float32]]:
         """Return the outputs for a batch; safe to call from several threads."""
         ...
+
+
+class Opening(NamedTuple):
+    """How an encoder was opened, to open it on another machine; models themselves never travel."""
+
+    open: Callable[..., Any]
+    name: str | Path  # a path if it is a file or folder
+    options: dict[str, Any]
+    runner: Runner
+
+    def elsewhere(self, fingerprint: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Return a function and arguments that open the encoder of a fingerprint again."""
+        exactly = {"runtime": self.runner.runtime, "precision": self.runner.precision}
+        return _open_again, (self.open, self.name, self.options | exactly, fingerprint)
+
+
+def _open_again(
+    opened: Callable[..., Any], name: str | Path, options: dict[str, Any], fingerprint: str
+) -> Any:  # noqa: ANN401
+    """Open an encoder; raise an error if its vectors would differ from those of elsewhere."""
+    encoder = opened(name, **options)
+    if encoder.fingerprint != fingerprint:
+        raise InputError(
+            f"{name} gives other vectors on {platform.node()} than where the run was started; "
+            "install the same versions, and the same model, everywhere"
+        )
+    return encoder
 
 
 def open_model(

@@ -1,0 +1,167 @@
+"""Groups of images that are copies of one picture.
+
+Files with the same bytes are copies. Other pairs are looked at if they are neighbors in the graph,
+or if their hashes, made of coarse differences of gray, lie side by side when sorted; so the number
+of pairs grows with the number of images, never with its square. A pair is a copy if its details
+agree (:mod:`vsgraph.screening.alignment`). Without pictures, neighbors are copies
+if they are much nearer to each other than neighbors are. A group is what pairs of copies connect.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from vsgraph.common.blocks import as_floats, in_threads, row_blocks
+from vsgraph.common.checks import unit_rows
+from vsgraph.screening.alignment import agreement, halved
+
+AGREEMENT = 0.8  # see docs/pictures.md
+SAME_VECTOR = 0.13  # of the usual distance of neighbors, as in cleanlab
+ALIKE = 0.5  # cosine of neighbors that are looked at
+FAR_HASHES = 12  # bits in which hashes may differ to be looked at
+WINDOW = 2  # places apart in a sorted list of hashes
+TURNS = (0, 16, 32, 48)  # bits by which hashes are rotated before they are sorted
+ROUNDING = 1e-3  # of cosines of half precision
+PAIRS = 128  # looked at together
+
+Rows = NDArray[np.intp]
+Pairs = NDArray[np.intp]  # (n_pairs, 2)
+
+
+def find_copies(
+    keys: NDArray[np.uint8] | None,
+    squares: NDArray[Any] | None,
+    features: NDArray[Any],
+    graph: csr_array,
+    *,
+    progress: bool = False,
+) -> Rows:
+    """Return the group of each image, (n_images,): the first row of its copies, its own if none.
+
+    Parameters
+    ----------
+    keys : array of shape (n_images, 16), optional
+        A digest of each file; zeros if there is none.
+    squares : array of shape (n_images, side * side), optional
+        Each picture as a small gray square; zeros if it cannot be read. Without keys and squares,
+        only features tell copies.
+    features : array of shape (n_images, n_dims)
+        Vectors of the pictures.
+    graph : csr_array of shape (n_images, n_images)
+        Images that look alike.
+    progress : bool
+        Show a progress bar.
+
+    Examples
+    --------
+    >>> features = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
+    >>> graph = csr_array(features @ features.T)
+    >>> find_copies(None, None, features, graph).tolist()
+    [0, 1, 0]
+    """
+    n_images = len(features)
+    same = _same_bytes(keys) if keys is not None else np.arange(n_images)
+    near = _neighbors(graph, same)
+    cosines = _cosines(features, near)
+    if squares is None:
+        usual = float(np.median(1 - cosines)) if len(near) else 0.0
+        near = near[1 - cosines <= max(SAME_VECTOR * usual, ROUNDING)]
+    else:
+        near = near[cosines >= ALIKE]
+        blocks = row_blocks(n_images, row_bytes=4 * squares.shape[1])
+        readable = np.flatnonzero(
+            np.concatenate([np.zeros(0, bool), *(np.any(squares[b], axis=1) for b in blocks)])
+        )
+        near = _unique(np.concatenate([near, _same_hashes(squares, readable, same)]))
+        near = near[np.isin(near, readable).all(axis=1)]
+        near = near[_agree(squares, near, progress=progress)]
+    return _components(np.concatenate([near, np.stack([np.arange(n_images), same], 1)]), n_images)
+
+
+def _same_bytes(keys: NDArray[np.uint8]) -> Rows:
+    """Return the first row with the same bytes as each, its own if it has no file."""
+    plain = np.ascontiguousarray(keys).view(f"V{keys.shape[1]}").ravel()
+    _, first, number = np.unique(plain, return_index=True, return_inverse=True)
+    return np.where(np.any(keys, axis=1), first[number], np.arange(len(keys)))
+
+
+def _unique(pairs: Pairs) -> Pairs:
+    """Return different pairs of different rows, the lower row first."""
+    ordered = np.sort(pairs, axis=1)
+    return np.unique(ordered[ordered[:, 0] < ordered[:, 1]], axis=0)
+
+
+def _neighbors(graph: csr_array, same: Rows) -> Pairs:
+    """Return the pairs of a graph, of files with the same bytes only the first."""
+    edges = graph.tocoo()
+    return _unique(np.stack([same[edges.row], same[edges.col]], 1))
+
+
+def _cosines(features: NDArray[Any], pairs: Pairs) -> NDArray[np.floating]:
+    """Return the cosine of each pair, (n_pairs,)."""
+
+    def cosines(block: slice) -> NDArray[np.floating]:
+        one, other = (unit_rows(as_floats(np.asarray(features[r]))) for r in pairs[block].T)
+        return np.einsum("ij,ij->i", one, other)
+
+    blocks = row_blocks(len(pairs), row_bytes=8 * features.shape[1])
+    return np.concatenate([np.zeros(0), *in_threads(cosines, blocks)])
+
+
+def _same_hashes(squares: NDArray[Any], rows: Rows, same: Rows) -> Pairs:
+    """Return pairs of rows that stand side by side when their hashes are sorted."""
+    rows = rows[same[rows] == rows]
+    hashes = np.concatenate(
+        [np.zeros(0, np.uint64), *(_hashes(squares[rows[b]]) for b in row_blocks(len(rows)))]
+    )
+    found = [np.zeros((0, 2), np.intp)]
+    for turn in TURNS:
+        turned = (hashes << np.uint64(turn)) | (hashes >> np.uint64((64 - turn) % 64))
+        order = np.lexsort((rows, turned))
+        for apart in range(1, WINDOW + 1):
+            one, other = order[:-apart], order[apart:]
+            close = np.bitwise_count(hashes[one] ^ hashes[other]) <= FAR_HASHES
+            found.append(np.stack([rows[one[close]], rows[other[close]]], 1))
+    return np.concatenate(found)
+
+
+def _hashes(squares: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return 64 bits per square: which of the neighbors on a coarse grid is brighter.
+
+    A mirrored picture has the same hash: of the two ways to see it, the lower number counts.
+    """
+    side = round(np.sqrt(squares.shape[1]))
+    whole = np.asarray(squares, np.float32).reshape(-1, side, side)
+    seen = []
+    for way in (whole, whole[:, :, ::-1]):
+        coarse = halved(halved(way))  # (n, 8, 8)
+        wide = np.concatenate([coarse, coarse.mean(axis=2, keepdims=True)], axis=2)
+        bits = (np.diff(wide, axis=2) > 0).reshape(len(way), -1)
+        seen.append(np.packbits(bits, axis=1).view(np.uint64).ravel())
+    return np.minimum(*seen)
+
+
+def _agree(squares: NDArray[Any], pairs: Pairs, *, progress: bool) -> NDArray[np.bool_]:
+    """Return which pairs are copies by their details."""
+    side = round(np.sqrt(squares.shape[1]))
+
+    def agree(block: slice) -> NDArray[np.bool_]:
+        one, other = (
+            np.asarray(squares[rows], np.float32).reshape(-1, side, side) for rows in pairs[block].T
+        )
+        return agreement(one, other) >= AGREEMENT
+
+    blocks = row_blocks(len(pairs), most=PAIRS)
+    checked = in_threads(agree, blocks, title="copies", progress=progress)
+    return np.concatenate([np.zeros(0, bool), *checked])
+
+
+def _components(pairs: Pairs, n_images: int) -> Rows:
+    """Return the first row of what pairs connect, (n_images,)."""
+    links = coo_array((np.ones(len(pairs), bool), tuple(pairs.T)), (n_images, n_images))
+    _, number = connected_components(links, directed=False)
+    _, first = np.unique(number, return_index=True)
+    return first[number]
