@@ -191,6 +191,13 @@ def measure_growth(book: Book) -> None:
         book.measure("growth 500k", "growth.py", where, SCRATCH / "growth")
 
 
+def measure_scale_out(book: Book) -> None:
+    """Measure two workers of a cluster beside two threads, where COCO-Web is there."""
+    book.measure("scale-out vectors", "scale_out.py", "vectors", SCRATCH, "--images", 200_000)
+    if (COCO_WEB / "metadata.jsonl").exists():
+        book.measure("scale-out photos", "scale_out.py", "photos", SCRATCH / "scale-out")
+
+
 def large_photos() -> Path:
     """Return photos of a size that the web has, made by enlarging small ones."""
     from PIL import Image
@@ -252,6 +259,7 @@ def main(only: str, *, page_only: bool) -> None:
         measure_curves(book)
         measure_whole(book)
         measure_growth(book)
+        measure_scale_out(book)
         measure_networks(book)
         measure_encoders(book)
         measure_training(book)

@@ -12,7 +12,7 @@ from vsgraph.method.estimate import REFERENCE_FLOPS
 from vsgraph.neighbors.search import EXACT_UP_TO
 
 Results = dict[str, Any]
-STAGES = ("reading", "graph", "text", "network", "evidence", "labels")
+STAGES = ("reading", "graph", "text", "network", "evidence", "doubt", "labels")
 
 TOP = """\
 # Performance
@@ -55,6 +55,12 @@ Vectors of a made-up crawl, 2048-d; the first 99 % corrected before. *seconds* o
 the encoders, in the same run and from nothing. *with encoding* adds what photos of 192 px and
 captions take by the table of encoders below: all of them from nothing, one percent of them else.
 """
+SCALE_OUT_NOTE = """\
+Two Ray workers with one core each, and their driver, on the same two cores as two threads.
+*photos*: from files to labels, without a report. *vectors*: 512-d, from arrays to labels. Seconds
+from the first stage on: to start a cluster and to connect is not part of it. Memory without mapped
+files.
+"""
 READER_NOTE = """\
 Made-up crawls: tables of a million rows with title, tags and description, 50,000 samples or images
 in the others (200,000 in WebVision). The other libraries only read; ours also numbers the classes,
@@ -65,7 +71,8 @@ cleans the text and finds duplicates. *inspect* also checks that every picture e
 def write_page(results: Results, path: Path) -> None:
     """Write the page."""
     searches = [_searches(results, data) for data in ("real 20k", "real 100k", "made-up 500k")]
-    rest = [_networks(results), _whole(results), _grown(results), _curves(results), _plan()]
+    sizes = [_whole(results), _grown(results), _scaled_out(results), _curves(results), _plan()]
+    rest = [_networks(results), *sizes]
     ways = [_readers(results), encoder_part(results), training_part(results)]
     page = "".join([TOP, _machine(results["machine"]), *searches, *rest, *ways])
     path.write_text(page.rstrip() + "\n", encoding="utf-8")
@@ -206,7 +213,7 @@ def _whole(results: Results) -> str:
         "memory, GB",
         "with files",
         "recall",
-        "right before, after, %",
+        "right before, of those left, %",
     )
     rows = [
         [
@@ -214,7 +221,8 @@ def _whole(results: Results) -> str:
             f"{one['seconds']:.0f}" + (f" ({one['note']})" if "note" in one else ""),
             *(f"{one['stages'].get(stage, 0):.0f}" for stage in STAGES),
             f"{one['memory_gb']:.1f}", f"{one['with_files_gb']:.1f}", f"{one['recall']:.4f}",
-            f"{100 * one['right_before']:.1f}, {100 * one['right_after']:.1f}",
+            f"{100 * one['right_before']:.1f}, {100 * one['right_after']:.1f}"
+            + (f" ({100 * one['left']:.0f} left)" if "left" in one else ""),
         ]
         for one in found.values()
     ]  # fmt: skip
@@ -236,6 +244,25 @@ def _grown(results: Results) -> str:
         for one in found.values()
     ]  # fmt: skip
     return "## A crawl that grew by one percent\n\n" + GROWTH_NOTE + "\n" + _table(head, rows)
+
+
+def _scaled_out(results: Results) -> str:
+    """Return what workers of a cluster cost beside threads."""
+    found = {k: v for k, v in _part(results, "scale-out ").items() if "failed" not in v}
+    if not found:
+        return ""
+    head = ("", "images", "threads, s", "workers, s", "overhead, %", "CPU s, threads / workers",
+            "driver, MB", "one worker, MB")  # fmt: skip
+    rows = [
+        [
+            name, f"{one['images']:,}", f"{one['here']['seconds']:.0f}",
+            f"{one['there']['seconds']:.0f}", f"{100 * one['overhead']:.0f}",
+            f"{one['here']['CPU s']:.0f} / {one['there']['CPU s']:.0f}",
+            str(one["there"]["driver MB"]), str(one["there"]["worker MB"]),
+        ]
+        for name, one in found.items()
+    ]  # fmt: skip
+    return "## Workers of a cluster beside threads\n\n" + SCALE_OUT_NOTE + "\n" + _table(head, rows)
 
 
 def _curves(results: Results) -> str:

@@ -57,13 +57,15 @@ def main(folder: str, *changes: str) -> None:
     )  # fmt: skip
     total, cpu = time.perf_counter() - started, time.process_time() - busy
     n_images, n_dims = given["features"].shape
+    left = result.final_labels >= 0
     print(json.dumps({
         "n_images": n_images, "n_dims": n_dims, "n_classes": len(given["meanings"]),
         "changes": list(changes), "seconds": total, "cpu_seconds": cpu, "stages": seconds,
         "memory_gb": memory.held, "with_files_gb": memory.with_files,
         "recall": result.graph_recall, "counts": result.counts,
         "right_before": float((given["web_labels"] == given["truth"]).mean()),
-        "right_after": float((result.final_labels == given["truth"]).mean()),
+        "left": float(left.mean()),
+        "right_after": float((result.final_labels == given["truth"])[left].mean()),
         "expected_seconds": sum(vsgraph.estimate(
             settings, n_images=n_images, n_dims=n_dims, n_classes=len(given["meanings"]),
             n_text_dims=given["texts"].shape[1], with_cnn="cnn_probs" in given,

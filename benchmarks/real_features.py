@@ -29,9 +29,11 @@ def real_features() -> np.ndarray:
     return features / np.linalg.norm(features, axis=1, keepdims=True)
 
 
-def grown_features(n_rows: int, *, size: float = 1.0, seed: int = 0) -> np.ndarray:
-    """Return `n_rows` features, not negative, as the encoder's are."""
-    photos = real_features()
+def grown_features(
+    n_rows: int, *, photos: np.ndarray | None = None, size: float = 1.0, seed: int = 0
+) -> np.ndarray:
+    """Return `n_rows` features, not negative, as the encoder's are; `photos` if encoded before."""
+    photos = real_features() if photos is None else photos
     near = nearest_neighbors(photos, n_neighbors=NEAR).rows
     random = np.random.default_rng(seed)
     grown = np.empty((n_rows, photos.shape[1]), np.float32)

@@ -2,10 +2,10 @@
 
 ``photos``: 20,000 photos made from COCO-Web, from files to labels. ``vectors``: a made-up crawl of
 features and texts, from arrays to labels. Each is done once by the threads of this process, one per
-core, and once by as many Ray workers of one core each. Prints a line of JSON for each: seconds and
+core, and once by as many Ray workers of one core each. Prints a line of JSON with both: seconds and
 processor seconds by stage, memory of the driver and of the largest worker without mapped files,
 bytes that were read and written by calls (mapped files are not counted), and the files that workers
-left for each other.
+left for each other at most. `overhead` is how much longer the cluster took, from the first stage.
 """
 
 import json
@@ -175,9 +175,12 @@ def main(kind: str, rest: tuple[str, ...], *, images: int, dims: int) -> None:
     else:
         size = {"n_images": images, "n_dims": dims, "n_classes": 100, "with_cnn": False}
         where = write_crawl(folder / f"vectors-{images}-{dims}", **size)
-    for n_workers in (0, len(os.sched_getaffinity(0))):
-        found = measure(kind, where, folder / f"run-{kind}-{n_workers}" / "run", n_workers)
-        print(json.dumps({"images": images} | found), flush=True)
+    here, there = (
+        measure(kind, where, folder / f"run-{kind}-{n_workers}" / "run", n_workers)
+        for n_workers in (0, len(os.sched_getaffinity(0)))
+    )
+    overhead = there["seconds"] / here["seconds"] - 1
+    print(json.dumps({"images": images, "overhead": overhead, "here": here, "there": there}))
 
 
 if __name__ == "__main__":

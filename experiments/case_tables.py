@@ -25,8 +25,7 @@ from vsgraph import VSGraphWarning
 from vsgraph.common.formatting import markdown_table
 from vsgraph.common.plot import draw_lines
 
-FEW = 2  # seeds of the cases that are drawn as curves
-CURVES = (WEB, "cleanlab, flagged photos removed", "p_f, of the paper", OURS)
+CURVES = ("cleanlab, flagged photos removed", "p_f, of the paper", CNN, OURS)
 OPEN = {"C-P": "c_p", "C-R": "c_r", "C-F1": "c_f1"}
 Found = Sequence[Mapping[str, Any]]
 
@@ -81,8 +80,9 @@ def flip_table(by_share: Mapping[float, Found]) -> list[str]:
 @click.command()
 @click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--seeds", default=5, show_default=True, help="Trials of each table.")
+@click.option("--few", default=2, show_default=True, help="Trials of each curve.")
 @click.option("--write", type=click.Path(exists=True, path_type=Path), help="Page for the tables.")
-def main(folders: tuple[Path, ...], seeds: int, write: Path | None) -> None:
+def main(folders: tuple[Path, ...], seeds: int, few: int, write: Path | None) -> None:
     """Run all cases on the data sets in FOLDERS."""
     warnings.simplefilter("ignore", VSGraphWarning)
     tables: dict[str, list[str]] = {}
@@ -91,13 +91,13 @@ def main(folders: tuple[Path, ...], seeds: int, write: Path | None) -> None:
     for split in map(Split.of, folders):
         tables[f"heads, open set, {split.name}"] = open_table(split, seeds)
         tables[f"heads, several labels, {split.name}"] = several_table(split, seeds)
-        by_share = {s: trials(head_cases.flipped, split, FEW, s) for s in FLIPPED}
+        by_share = {s: trials(head_cases.flipped, split, few, s) for s in FLIPPED}
         tables[f"flipped, {split.name}"] = flip_table(by_share)
         flips[split.name] = flip_curves(by_share)
-        *found, _ = trials(head_cases.purity, split, FEW)
+        *found, _ = trials(head_cases.purity, split, few)
         curves[split.name] = {
             name: list(zip(PURITIES, np.mean([f[name] for f in found], axis=0), strict=True))
-            for name in (*CURVES[1:3], CNN, OURS)
+            for name in CURVES
         }
     titles = {
         "purity": ("Photos that can be left at a share of right labels", curves,

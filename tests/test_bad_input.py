@@ -131,6 +131,20 @@ def test_an_empty_class_and_small_classes_are_said_in_one_line(crawl):
     assert (np.bincount(corrected.anchors.classes, minlength=4) == [8, 3, 8, 0]).all()
 
 
+def test_a_small_class_has_no_more_anchors_than_its_better_half(crawl):
+    every = vsgraph.Settings(anchors_per_class=50)
+    match = crawl.correct(settings=every).text_match
+    n_texts = np.bincount(match.indices[~np.isnan(match.data)], minlength=4)
+    half = crawl.correct(settings=every).anchors  # without a warning
+    assert (np.bincount(half.classes) == np.ceil(n_texts / 2)).all()
+    least = min(half.match[half.classes == 0])
+    own = match[:, [0]].tocoo().data
+    assert (own[~np.isnan(own)] > least).sum() < n_texts[0] / 2
+    with pytest.warns(VSGraphWarning, match="4 of 4 classes have fewer than 50 anchors"):
+        paper = crawl.correct(settings=dataclasses.replace(every, text_evidence=False))
+    assert (np.bincount(paper.anchors.classes) == n_texts).all()
+
+
 def test_nan_text_is_missing_text(crawl):
     as_nan = np.where(crawl.text.any(axis=1, keepdims=True), crawl.text, np.nan)
     plain, marked = crawl.correct(), crawl.correct(text_embeddings=as_nan)
@@ -224,7 +238,7 @@ def test_odd_arguments_are_refused_in_one_line(crawl):
 
 def test_sources_may_be_missing(crawl):
     corrected = crawl.correct(sources=["google"] * 40 + [None] * 40)
-    assert len(corrected.anchors) == 4 * 2 * 8
+    assert len(corrected.anchors) == 4 * 2 * 5  # half of ten images each
 
 
 def test_stages_check_their_arguments_too(crawl):

@@ -58,7 +58,7 @@ class Settings:
     unit_features : bool
         Scale features to unit length before the graph network.
     anchors_per_class : int
-        Images per class that the network learns from (``m``).
+        Images per class that the network learns from (``m``), at most half of a small class.
     gnn_layers : int
         Layers of the graph network (``L``).
     weight_decay : float

@@ -17,6 +17,7 @@ import vsgraph
 from vsgraph.cluster.parts import Parts
 from vsgraph.cluster.workers import RayWorkers
 from vsgraph.common.blocks import fill_rows, machines_at_work, map_rows, row_blocks
+from vsgraph.encoders.vectors import Batch
 from vsgraph.errors import ClusterError
 from vsgraph.runs import Run, run
 
@@ -59,7 +60,7 @@ def wait_for(condition, seconds=60.0):
 
 
 @pytest.mark.data
-def test_photos_are_corrected_as_on_one_machine(photos, cluster, tmp_path):
+def test_photos_are_corrected_as_on_one_machine(photos, cluster, tmp_path, monkeypatch):
     options = {"images": COCO_WEB, "with_report": False, "anchors_per_class": 3}
     here = run(photos, tmp_path / "a" / "run", **options)
     lines = []
@@ -70,6 +71,19 @@ def test_photos_are_corrected_as_on_one_machine(photos, cluster, tmp_path):
     assert files_of(there) == files_of(here)
     assert len(files_of(here)) > 40
     assert not (tmp_path / "b" / "run" / "parts").exists()
+    batches, each = [], RayWorkers.each
+
+    def watched(*given):
+        for batch in each(*given):
+            batches.append(batch)
+            yield batch
+
+    monkeypatch.setattr(RayWorkers, "each", watched)
+    beside = run(photos, tmp_path / "b" / "beside", **options)  # nothing is encoded again
+    assert files_of(beside) == files_of(here)
+    encoded = [batch for batch in batches if isinstance(batch, Batch)]
+    assert len(encoded) >= 4
+    assert not any(batch.new for batch in encoded)
 
 
 @pytest.mark.parametrize("search", ["exact", "approximate"])

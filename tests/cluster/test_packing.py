@@ -10,7 +10,10 @@ import pyarrow as pa
 import pytest
 
 from vsgraph.cluster import workers
+from vsgraph.common.stores import StorePath, place
 from vsgraph.common.version import __version__
+from vsgraph.crawls import Crawl
+from vsgraph.encoders import Preparation, embed_images
 from vsgraph.encoders.runtimes.runners import Opening
 from vsgraph.encoders.store import KnownKeys
 from vsgraph.errors import ClusterError, FileError, InputError, MissingExtraError
@@ -72,7 +75,10 @@ def test_the_key_changes_with_a_file_that_is_written_again(tmp_path):
 
 def test_paths_travel_whole(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert carried(tmp_path / "arrays", Path("crawl")) == (tmp_path / "crawl",)
+    stored = place("s3://bucket/crawl")
+    got = carried(tmp_path / "arrays", Path("crawl"), stored)
+    assert got == (tmp_path / "crawl", stored)
+    assert str(got[1]) == "s3://bucket/crawl"
 
 
 def raising(error):
@@ -88,6 +94,7 @@ def raising(error):
         (abs, "done", 3),
         (raising(InputError("no such row")), "refused", "no such row (on "),
         (raising(FileError("disk full")), "failed", "disk full (on "),
+        (raising(FileNotFoundError("no such file")), "failed", "no such file (on "),
         (raising(KeyError("x")), "failed", "KeyError: 'x' (on "),
     ],
 )
@@ -145,6 +152,18 @@ def test_known_keys_are_found_whatever_their_bytes():
     assert keys[0] not in KnownKeys(np.empty(0, "S16"))
 
 
+def test_pictures_that_a_machine_does_not_see_are_not_taken_for_missing(tmp_path):
+    table = pa.table({"image": ["a.jpg"], "web_labels": pa.array([0], pa.int32())})
+    crawl = Crawl("a table", tmp_path / "not mounted", table, ("crane",))
+    with pytest.raises(InputError, match=r"does not see .*not mounted, where the pictures are"):
+        embed_images(crawl, MeanColor(), tmp_path / "vectors")
+
+
+class MeanColor:
+    name, fingerprint, n_dims, n_classes = "mean color", "mean color 1", 3, 0
+    preparation = Preparation(8, 8)
+
+
 class Other:
     fingerprint, runtime, precision = "other", "openvino", "fp32"
 
@@ -155,3 +174,9 @@ def test_an_encoder_that_differs_elsewhere_is_refused():
     with pytest.raises(InputError, match=r"model gives other vectors on .* than where the run was"):
         again(*arguments)
     assert again(*opening.elsewhere("other")[1]).fingerprint == "other"
+
+
+def test_an_address_in_a_store_stays_one(tmp_path):
+    address = place("s3://bucket/crawl")
+    assert carried(tmp_path, address) == (address,)
+    assert isinstance(carried(tmp_path, address)[0], StorePath)

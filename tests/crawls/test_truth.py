@@ -138,6 +138,17 @@ def test_paths_that_do_not_fit_are_shown(tmp_path):
         with_truth(bare, table)
 
 
+def test_files_may_be_named_without_their_folder_if_no_two_are_called_the_same(tmp_path):
+    for place in ("one/a.jpg", "two/b.jpg", "one/c.jpg", "two/c.jpg"):
+        put(tmp_path / place, b"x")
+    lines = "path,label\none/a.jpg,cat\ntwo/b.jpg,dog\none/c.jpg,cat\ntwo/c.jpg,dog\n"
+    crawl = read_crawl(put(tmp_path / "t.csv", lines))
+    truth = put(tmp_path / "truth.csv", "path,truth\na.jpg,dog\nb.jpg,dog\nc.jpg,cat\n")
+    judged = with_truth(crawl, truth)
+    assert judged.truth_known.tolist() == [True, True, False, False]
+    assert judged.truth.toarray()[:2].tolist() == [[False, True], [False, True]]
+
+
 def test_pictures_in_shards_may_be_named_without_their_shard(tmp_path):
     for shard in ("a", "b"):
         with tarfile.open(tmp_path / f"{shard}.tar", "w") as tar:

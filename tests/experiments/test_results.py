@@ -1,12 +1,14 @@
 """The machinery of the experiments: results kept, tables put in place, baselines of our own."""
 
 import types
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
 import keeping
-from pages import put
+from bars import draw_bars
+from pages import publish, put
 from simifeat import share_right, simifeat
 from trials import spread
 
@@ -71,6 +73,30 @@ def test_put_replaces_what_stands_between_marks_only():
     page = "a\n<!-- x -->\nold\n<!-- end of x -->\nb\n"
     assert put(page, "x", ["new"]) == "a\n<!-- x -->\nnew\n<!-- end of x -->\nb\n"
     assert put(page, "y", ["new"]) == page
+
+
+def test_tables_and_figures_are_published_where_the_page_names_them(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- x -->\nold\n<!-- end of x -->\n![](images/a.svg)\n")
+    (tmp_path / "images").mkdir()
+    publish({"x": ["new"], "y": ["other"]}, {"a": "<svg/>", "b": "<svg/>"}, page)
+    assert page.read_text().startswith("<!-- x -->\nnew\n")
+    assert [path.name for path in (tmp_path / "images").iterdir()] == ["a.svg"]
+    publish({"x": ["new"]}, {}, None)
+    assert "## x\n\nnew" in capsys.readouterr().out
+
+
+def test_bars_show_values_and_intervals():
+    panels = {
+        "A": {"web": (70.0, 1.0), "ours": (80.0, 2.0)},
+        "B <": {"web": (60, 0), "ours": (65, 1)},
+    }
+    drawn = ET.fromstring(draw_bars(panels, title="Right", strong="ours"))
+    bars = [element for element in drawn.iter() if element.tag.endswith("rect")]
+    widths = [float(bar.get("width")) for bar in bars]
+    assert len(bars) == 4
+    assert widths[1] - widths[0] == pytest.approx(2 * (widths[3] - widths[2]), abs=0.2)
+    assert "80.0" in "".join(drawn.itertext())
 
 
 def test_simifeat_finds_how_often_labels_are_right():

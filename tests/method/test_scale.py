@@ -202,7 +202,7 @@ def test_what_costs_more_is_expected_to(changes):
 
 
 def test_a_warning_on_the_command_line_is_one_line(on_disk):
-    ran = run(on_disk[1], "--set", "anchors_per_class=500")
+    ran = run(on_disk[1], "--set", "anchors_per_class=500", "--set", "text_evidence=false")
     line = next(line for line in ran.output.splitlines() if "Warning" in line)
     assert line.startswith("Warning: 4 of 4 classes have fewer than 500 anchors (one, two, three")
 

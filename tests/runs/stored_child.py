@@ -7,5 +7,6 @@ from small_crawl import Tiny
 import vsgraph.runs.job
 from vsgraph.cli import main
 
-vsgraph.runs.job.open_image_encoder = lambda *_: Tiny()
-main(sys.argv[1:])
+if __name__ == "__main__":
+    vsgraph.runs.job.open_image_encoder = lambda *_: Tiny()
+    main(sys.argv[1:])

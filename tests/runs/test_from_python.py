@@ -78,6 +78,25 @@ def test_a_table_in_memory_is_a_crawl(table, tmp_path, monkeypatch, kind):
     assert again.keys == made.keys
 
 
+def test_a_dataset_of_hugging_face_has_its_class_names_and_pictures(table, tmp_path):
+    datasets = pytest.importorskip("datasets")
+    rows = rows_of(table)
+    names = sorted({row["query"] for row in rows})
+    columns = {
+        "image": [str(table.parent / row["file_name"]) for row in rows],
+        "label": [names.index(row["query"]) for row in rows],
+        "title": [row["title"] for row in rows],
+    }
+    features = {"image": datasets.Image(), "label": datasets.ClassLabel(names=names),
+                "title": datasets.Value("string")}  # fmt: skip
+    data = datasets.Dataset.from_dict(columns, datasets.Features(features)).select(range(11))
+    options = OPTIONS | {"meanings": table.parent / "meanings.csv"}
+    made = vsgraph.run(data, tmp_path / "run", **options)
+    assert len(made.crawl) == 11
+    assert made.crawl.class_names == tuple(names)
+    assert np.asarray(made.features).any(axis=1).all()
+
+
 def test_the_same_table_again_does_nothing_again_and_another_one_does(table, tmp_path):
     rows = [{**row, "file_name": str(table.parent / row["file_name"])} for row in rows_of(table)]
     options = OPTIONS | {"meanings": table.parent / "meanings.csv"}

@@ -63,6 +63,7 @@ def test_a_changed_crawl_gives_what_a_new_run_gives_and_says_what_changed(grown,
     page = (made.page.parent / "since.html").read_text()
     assert f"<b>{N_NEW}</b> images are new" in page
     assert "pictures/" in page
+    assert "Before: " in page
     assert "since.html" in made.page.read_text()
     table = (made.outputs["since"] / "since.csv").read_text()
     assert len(table.splitlines()) == 1 + sum(counts.values())

@@ -14,6 +14,7 @@ import torch
 from PIL import Image
 from tqdm import tqdm
 
+from vsgraph.common.files import file_errors
 from vsgraph.common.notebook import Html, grid, table
 from vsgraph.common.progress import bar
 from vsgraph.crawls.crawl import Crawl
@@ -134,3 +135,8 @@ def test_a_picture_that_is_gone_has_no_weight(world):
     assert not label.any()
     assert weight == 0
     assert data[1][2] > 0
+
+
+def test_a_closed_pipe_is_no_error_of_a_file():
+    with pytest.raises(BrokenPipeError), file_errors():
+        raise BrokenPipeError

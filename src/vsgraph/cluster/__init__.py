@@ -14,13 +14,13 @@ from vsgraph.common.blocks import machines_at_work
 
 
 @contextmanager
-def cluster_at_work(address: str, folder: Path, tell: Callable[[str], None]) -> Iterator[Parts]:
-    """Let a cluster do the work on blocks of rows; `folder` is for its files."""
+def cluster_at_work(address: str, tell: Callable[[str], None]) -> Iterator[Parts]:
+    """Let a cluster do the work on blocks of rows; give it a folder for its files."""
     from vsgraph.cluster.workers import open_workers
 
     with open_workers(address) as workers:
         tell(f"cluster: {workers.describe()}")
-        parts = Parts(workers, folder)
+        parts = Parts(workers, Path())
         with machines_at_work(parts):
             yield parts
 

@@ -9,7 +9,7 @@ import hashlib
 import io
 import mmap
 from collections.abc import Callable
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ray import cloudpickle
 
 from vsgraph.common.files import whole_file
+from vsgraph.common.stores import StorePath, place
 
 SMALL = 2**16  # bytes that travel with the work itself
 
@@ -52,8 +53,10 @@ class _Packer(cloudpickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:  # noqa: ANN401
         """Return how a value is made again; NotImplemented for the usual way."""
-        if isinstance(value, PurePath):
-            return Path, (str(Path(value).absolute()),)
+        if isinstance(value, StorePath):
+            return place, (str(value),)
+        if isinstance(value, Path):
+            return Path, (str(value.absolute()),)
         if isinstance(value, np.ndarray) and value.nbytes > SMALL and not value.dtype.hasobject:
             return _map_array, _place(value) or self._written(value)
         if isinstance(value, pa.Table) and value.nbytes > SMALL:

@@ -75,8 +75,9 @@ class Parts:
 
     def drop(self, stage: str) -> None:
         """Remove the files of a stage that is finished; some may still be open over a network."""
-        with contextlib.suppress(OSError):
-            remove_folder(self.folder / stage)
+        if (self.folder / stage).exists():
+            with contextlib.suppress(OSError):
+                remove_folder(self.folder / stage)
 
     def each(
         self, work: Callable[[Any], Any], items: Iterable[Any], name: Callable[[Any], str]

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from vsgraph.common.blocks import limit_threads
 from vsgraph.common.version import __version__
-from vsgraph.errors import ClusterError, FileError, MissingExtraError, VSGraphError
+from vsgraph.errors import ClusterError, MissingExtraError, VSGraphError
 
 TRIES = 3
 PATIENCE = 30  # seconds that a cluster has to answer
@@ -165,8 +165,8 @@ def do_task(packed: bytes, key: str, version: str, item: Any) -> tuple[str, Any]
     try:
         with threadpool_limits(1, "blas"):
             return "done", _opened(key, packed)(item)
-    except FileError as error:
-        return "failed", f"{error} (on {place})"
+    except OSError as error:
+        return "failed", f"{error} (on {place}, which must see it under the same path)"
     except VSGraphError as error:  # the same everywhere
         return "refused", f"{error} (on {place})"
     except Exception as error:  # noqa: BLE001  # whatever it is, it may pass elsewhere

@@ -44,15 +44,19 @@ def _amazon(
     from pyarrow import fs
 
     where = _split(endpoint, "https")
-    return fs.S3FileSystem(
-        region=region or (fs.resolve_s3_region(bucket) if bucket else "us-east-1"),
-        anonymous=_is_yes(unsigned),
-        scheme=where.scheme or None,
-        endpoint_override=where.netloc + where.path.rstrip("/") or None,
-        connect_timeout=CONNECT_SECONDS,
-        request_timeout=REQUEST_SECONDS,
-        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
-    )
+    options: dict[str, Any] = {
+        "region": region or (fs.resolve_s3_region(bucket) if bucket else "us-east-1"),
+        "anonymous": _is_yes(unsigned),
+        "scheme": where.scheme or None,
+        "endpoint_override": where.netloc + where.path.rstrip("/") or None,
+        "connect_timeout": CONNECT_SECONDS,
+        "request_timeout": REQUEST_SECONDS,
+        "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
+    }
+    try:  # small objects by one request instead of three
+        return fs.S3FileSystem(**options, allow_delayed_open=True)
+    except TypeError:  # before pyarrow 21
+        return fs.S3FileSystem(**options)
 
 
 @functools.lru_cache(maxsize=16)

@@ -21,10 +21,11 @@ from vsgraph.common.store_systems import file_system, store_errors
 from vsgraph.errors import InputError
 
 SCHEMES = ("s3", "gs")
+ODD = {"", ".", ".."}  # names of objects that are no names of files
 HEADS = {f"{scheme}:" for scheme in SCHEMES}
 ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-BLOCK = 2**20  # bytes; smaller reads fetch so many, and the last few are kept
-KEPT_BLOCKS = 4
+BLOCK = 2**20  # bytes; smaller reads fetch so many
+N_AHEAD, KEPT_BLOCKS = 8, 16  # of an open object
 KEPT_HANDLES = 64  # open objects
 AT_ONCE = 16  # requests
 Item = TypeVar("Item")
@@ -194,7 +195,7 @@ def _listed(folder: StorePath) -> dict[str, Status]:
         with store_errors(folder):
             infos = file_system(folder).get_file_info(selector)
         found = {info.base_name: _as_status(info) for info in infos}
-        known = {name: found[name] for name in sorted(found) if name and found[name] is not None}  # type: ignore[misc]
+        known = {n: found[n] for n in sorted(found) if n not in ODD and found[n] is not None}  # type: ignore[misc]
         _LISTED[str(folder)] = known
     return known
 
@@ -224,7 +225,7 @@ class _Ranged(io.RawIOBase):
     def __init__(self, path: StorePath) -> None:
         self.path, self.at = path, 0
         self.length = path.stat().st_size
-        self.blocks: OrderedDict[int, bytes] = OrderedDict()
+        self.blocks: OrderedDict[int, Future[bytes]] = OrderedDict()
 
     def readable(self) -> bool:
         """Return True."""
@@ -259,13 +260,21 @@ class _Ranged(io.RawIOBase):
         return len(data)
 
     def _block(self, first: int) -> bytes:
-        """Return a block, fetched unless it is one of the last few."""
-        if first not in self.blocks:
-            self.blocks[first] = self.path.read_range(first, BLOCK)
-            if len(self.blocks) > KEPT_BLOCKS:
-                self.blocks.popitem(last=False)
+        """Return a block; if the one before was read, the next ones are fetched meanwhile."""
+        n_more = N_AHEAD if first - BLOCK in self.blocks else 0
+        for start in range(first, min(self.length, first + (n_more + 1) * BLOCK), BLOCK):
+            if start not in self.blocks:
+                self.blocks[start] = _threads().submit(self.path.read_range, start, BLOCK)
         self.blocks.move_to_end(first)
-        return self.blocks[first]
+        while len(self.blocks) > KEPT_BLOCKS:
+            self.blocks.popitem(last=False)
+        return self.blocks[first].result()
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    """Return the threads that fetch blocks."""
+    return ThreadPoolExecutor(AT_ONCE)
 
 
 def ahead(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:

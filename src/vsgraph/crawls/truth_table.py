@@ -30,7 +30,8 @@ def with_truth(crawl: Crawl, path: Path, *, label_separator: str | None = None) 
 
     The table has a column `truth` (or `label`) of class names. Images that it does not list, or
     with an empty cell, are unknown; a name that is no class, such as `none`, means none of them.
-    Pictures in shards may be named without their shard.
+    Pictures in shards may be named without their shard, others by their file name alone if no two
+    are called the same.
     """
     truths = read_truths(
         path, _truth_column(path), images=crawl.root, label_separator=label_separator,
@@ -38,8 +39,9 @@ def with_truth(crawl: Crawl, path: Path, *, label_separator: str | None = None) 
     )  # fmt: skip
     listed_images = truths["image"].combine_chunks()
     places = pc.index_in(crawl.table["image"], listed_images)
-    if places.null_count == len(places) and crawl.has_shards:
-        places = pc.index_in(_members(crawl), listed_images)
+    if places.null_count == len(places):
+        short = _members(crawl) if crawl.has_shards else _file_names(crawl)
+        places = pc.index_in(short, listed_images)
     if places.null_count == len(places):
         raise InputError(
             f"{path} lists no image of the crawl; paths must be the same, but it has "
@@ -56,10 +58,20 @@ def with_truth(crawl: Crawl, path: Path, *, label_separator: str | None = None) 
 
 
 def _members(crawl: Crawl) -> pa.ChunkedArray:
-    """Return the names of pictures within their shards; null if two shards have the same name."""
+    """Return the names of pictures within their shards; null if two shards have the same."""
     lengths = pc.add(pc.binary_length(crawl.table["shard"]), 1)
     names = [image[length:] for image, length in zip(
         crawl.table["image"].to_pylist(), lengths.to_pylist(), strict=True)]  # fmt: skip
+    return _unique(names)
+
+
+def _file_names(crawl: Crawl) -> pa.ChunkedArray:
+    """Return the names of the pictures' files without their folders; null if two have the same."""
+    return _unique([image.rpartition("/")[2] for image in crawl.table["image"].to_pylist()])
+
+
+def _unique(names: Sequence[str]) -> pa.ChunkedArray:
+    """Return names, null in place of those that occur more than once."""
     counts = Counter(names)
     return pa.chunked_array([[name if counts[name] == 1 else None for name in names]], pa.string())
 

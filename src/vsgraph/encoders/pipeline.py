@@ -1,6 +1,7 @@
 """From a crawl to vectors on disk: its pictures, or its texts."""
 
 import hashlib
+import platform
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 
 from vsgraph.common.blocks import n_threads
 from vsgraph.common.files import file_errors
+from vsgraph.common.stores import is_stored
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.encoders.batches import Loaded, Span, Work, fill_store
 from vsgraph.encoders.protocol import ImageEncoder, TextEncoder
 from vsgraph.encoders.store import NOTHING, VectorStore, content_key
 from vsgraph.encoders.vectors import Embedding
+from vsgraph.errors import InputError
 from vsgraph.pictures.decode import quiet_decoders, read_picture
 from vsgraph.pictures.opener import PictureError
 
@@ -94,6 +97,8 @@ def _load_pictures(
     crawl: Crawl, span: Span, encoder: ImageEncoder, known: Container[bytes]
 ) -> Loaded:
     """Read, hash and decode a batch; known contents are not decoded again."""
+    if not is_stored(crawl.root) and not crawl.root.exists():  # not each of them is missing
+        raise InputError(f"{platform.node()} does not see {crawl.root}, where the pictures are")
     loaded = Loaded([], [], [])
     for row, data in enumerate(crawl.read_images(slice(*span)), span[0]):
         key, pixels = content_key(data), None

@@ -25,7 +25,7 @@ from vsgraph.meanings.words import TfidfEncoder
 
 MAX_TEXTS = 200
 SURE = 0.6  # a sense that is less probable than that is doubtful
-MOST = 0.8  # of the texts; if they speak for one other sense, the chosen one is doubtful
+MOST = 0.7  # of the texts; if they speak for one other sense, the chosen one is doubtful
 MOST_WORDS = 12  # no noun of WordNet has more
 IN_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)

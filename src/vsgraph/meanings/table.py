@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vsgraph.common.files import write_whole
+from vsgraph.common.stores import refuse_stored
 from vsgraph.errors import InputError, is_meant
 from vsgraph.meanings.senses import Meaning, candidate_senses, doubt, refuse_alike
 from vsgraph.meanings.wordnet import WordNet
@@ -51,6 +52,7 @@ def write_meanings(
 
 def refuse_table(path: Path, *, overwrite: bool) -> None:
     """Refuse to replace a table, unless `overwrite` is set."""
+    refuse_stored(path)
     if path.exists() and not overwrite:
         raise InputError(
             f"{path} exists already and may have been edited; choose another name, or pass "

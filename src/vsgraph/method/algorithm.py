@@ -33,6 +33,8 @@ from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Anchors, Decisions
 from vsgraph.settings import Settings
 
+MOST_SHARE = 0.5  # of the images of a class that may be anchors: the better half, if it is small
+
 
 def build_graph(job: Job) -> Graph:
     """Connect every image with those that look most like it, as in Eq. 1.
@@ -76,7 +78,8 @@ def choose_anchors(job: Job, graph: Graph, smoothed: Floats) -> AnchorChoice:
     else:
         match = match_pictures(inputs, graph.adjacency)
     allowed = exclude_from_anchors(match, inputs)
-    anchors = pick_anchors(allowed, per_class=per_class, sources=inputs.sources)
+    share = MOST_SHARE if job.settings.text_evidence else 1.0
+    anchors = pick_anchors(allowed, per_class=per_class, sources=inputs.sources, most_share=share)
     anchors = pin_anchors(anchors, inputs.answers)
     if not len(anchors):
         raise InputError("no image has text near it, so that no anchor can be chosen")

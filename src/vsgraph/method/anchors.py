@@ -24,6 +24,8 @@ from vsgraph.method.graph import propagate, propagation_matrix
 from vsgraph.result.parts import Anchors
 from vsgraph.settings import Form
 
+FEW = 5  # anchors that a small class may have in any case
+
 
 def smooth_text(
     text_embeddings: ArrayLike,
@@ -163,9 +165,16 @@ def select_anchors(
 
 
 def pick_anchors(
-    match: csr_array, *, per_class: int, sources: NDArray[Any] | None = None
+    match: csr_array,
+    *,
+    per_class: int,
+    sources: NDArray[Any] | None = None,
+    most_share: float = 1.0,
 ) -> Anchors:
-    """Pick the best matches of every class, and of every source within it, unchecked."""
+    """Pick the best matches of every class, and of every source within it, unchecked.
+
+    Of a small class at most `most_share` of its images are picked, or a few if that is less.
+    """
     pairs = match.tocoo()
     usable = ~np.isnan(pairs.data)
     rows, classes, cosines = pairs.row[usable], pairs.col[usable], pairs.data[usable]
@@ -174,8 +183,10 @@ def pick_anchors(
         origin = np.unique(sources, return_inverse=True)[1][rows]
     group = classes * (origin.max(initial=0) + 1) + origin
     best_first = np.lexsort((rows, -cosines, group))
-    rank_in_group = np.arange(len(rows)) - np.searchsorted(group[best_first], group[best_first])
-    chosen = best_first[rank_in_group < per_class]
+    in_order = group[best_first]
+    first, end = (np.searchsorted(in_order, in_order, side) for side in ("left", "right"))
+    most = np.maximum(np.ceil(most_share * (end - first)), FEW)
+    chosen = best_first[np.arange(len(rows)) - first < np.minimum(per_class, most)]
     return Anchors(rows[chosen].astype(np.intp), classes[chosen].astype(np.intp), cosines[chosen])
 
 
@@ -186,9 +197,9 @@ def warn_of_thin_classes(
 
     `names` are those of the wanted classes, which come first.
     """
-    n_anchors, n_images = (
+    n_anchors, n_images, n_texts = (
         np.bincount(classes, minlength=len(names))[: len(names)]
-        for classes in (anchors.classes, match.indices)
+        for classes in (anchors.classes, match.indices, match.indices[~np.isnan(match.data)])
     )
     troubles = (
         ("have no images", "check their names", n_images == 0),
@@ -196,7 +207,8 @@ def warn_of_thin_classes(
          (n_images > 0) & (n_anchors == 0)),
         (f"have fewer than {per_class} anchors",
          "every one of their images with text is an anchor, right or wrong; set anchors_per_class "
-         "lower or find more images", (n_anchors > 0) & (n_anchors < per_class)),
+         "lower or find more images",
+         (n_anchors > 0) & (n_anchors < per_class) & (n_anchors == n_texts)),
     )  # fmt: skip
     lines = [
         f"{rows.sum()} of {len(names)} classes {what} ({_first_names(names, rows)}): {advice}"

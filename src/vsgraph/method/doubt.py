@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from vsgraph.common.blocks import as_floats, row_blocks
+from vsgraph.common.blocks import Arrays, as_floats, map_rows, row_blocks
 from vsgraph.common.checks import Floats, filled_rows, unit_rows
 from vsgraph.method.inputs import Inputs
 from vsgraph.method.naming import Naming, bounded_odds, learn_naming
@@ -183,14 +183,19 @@ def _distances(inputs: Inputs, anchors: Anchors, around: TextsAround, *, trust: 
     )
     counts = np.zeros((2, len(descriptions), len(EDGES) + 1))
     labels = inputs.labels.indices
-    for rows in row_blocks(len(labels), row_bytes=16 * descriptions.shape[1]):
+
+    def measure(rows: slice) -> Arrays:
         text, near = (unit_rows(as_floats(t[rows])) for t in (inputs.text_embeddings, around))
         own, close = (
             np.einsum("ij,ij->i", texts, descriptions[labels[rows]]) / typical[kind][labels[rows]]
             for kind, texts in enumerate((text, near))
         )
         bins = _bins(_nearer(own, close, filled_rows(text), filled_rows(near)))
-        np.add.at(counts, ((~filled_rows(text)).astype(int), labels[rows], bins), 1)
+        return (~filled_rows(text)).astype(np.uint8), bins.astype(np.uint8)
+
+    blocks = row_blocks(len(labels), row_bytes=16 * descriptions.shape[1])
+    for rows, (silent, bins) in zip(blocks, map_rows(measure, blocks, title="doubt"), strict=True):
+        np.add.at(counts, (silent, labels[rows], bins), 1)
     return Distance(around, descriptions, typical, _right_shares(counts, trust))
 
 

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array
 from scipy.special import expit, softmax
 
-from vsgraph.common.blocks import as_floats, in_threads, row_blocks
+from vsgraph.common.blocks import Arrays, as_floats, map_rows, row_blocks
 from vsgraph.common.checks import (
     Floats,
     check_labels,
@@ -274,10 +274,13 @@ def learn_weights(
 
 def _mean_direction(text: Floats, n_texts: int) -> Floats:
     """Return the mean of all texts, each scaled to length one."""
+
+    def add_up(rows: slice) -> Arrays:
+        return (unit_rows(as_floats(text[rows])).sum(axis=0),)
+
     blocks = row_blocks(len(text), row_bytes=8 * text.shape[1])
-    return (
-        sum(in_threads(lambda rows: unit_rows(as_floats(text[rows])).sum(axis=0), blocks)) / n_texts
-    )
+    total: Any = sum(part for (part,) in map_rows(add_up, blocks, title="mean text"))
+    return total / n_texts
 
 
 def _centered_cosines(text: Floats, meanings: Floats, middle: Floats) -> Floats:

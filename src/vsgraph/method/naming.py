@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from vsgraph.common.blocks import row_blocks
+from vsgraph.common.blocks import Arrays, fill_rows, map_rows, row_blocks
 from vsgraph.common.checks import Floats, filled_rows, unit_rows
 from vsgraph.method.inputs import Inputs, Words
 from vsgraph.method.probe import Probes, learn_probe
@@ -164,8 +164,13 @@ def _call_rate(called: TopScores, named: csr_array) -> Floats:
     """Return the mean score of the images that are called by the name of each class; 0 if few."""
     counts = np.asarray(named.sum(axis=0)).ravel()
     sums = np.zeros(len(counts))
-    for rows in row_blocks(len(called), row_bytes=8 * len(counts)):
-        sums += np.asarray(named[rows].multiply(called[rows]).sum(axis=0)).ravel()
+
+    def add_up(rows: slice) -> Arrays:
+        return (np.asarray(named[rows].multiply(called[rows]).sum(axis=0)).ravel(),)
+
+    blocks = row_blocks(len(called), row_bytes=8 * len(counts))
+    for (part,) in map_rows(add_up, blocks, title="names"):
+        sums += part
     return np.where(counts >= FEW_MENTIONS, np.maximum(sums / np.maximum(counts, 1), 1e-3), 0)
 
 
@@ -175,10 +180,12 @@ def _unnamed_odds(called: TopScores, mentions: _Mentions) -> Floats:
     It is how far they look like those whose texts have it, (n_classes,); 0 if these are few.
     """
     n_classes = len(mentions.share)
-    own = np.empty(len(called))
-    for rows in row_blocks(len(called), row_bytes=8 * n_classes):
+
+    def look_up(rows: slice) -> Arrays:
         block = called[rows]
-        own[rows] = block[np.arange(len(block)), mentions.columns[rows]]
+        return (block[np.arange(len(block)), mentions.columns[rows]].astype(np.float64),)
+
+    (own,) = fill_rows(look_up, row_blocks(len(called), row_bytes=8 * n_classes), title="names")
 
     def sums(some: Mask, values: Floats) -> Any:  # noqa: ANN401
         return np.bincount(mentions.columns[some], values[some], n_classes)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from vsgraph.common.blocks import as_floats, evenly_spread, row_blocks
+from vsgraph.common.blocks import Arrays, as_floats, evenly_spread, map_rows, row_blocks
 from vsgraph.common.checks import Floats, filled_rows, unit_rows
 from vsgraph.result.parts import Anchors
 
@@ -67,9 +67,13 @@ def class_means(values: Floats, columns: Indices, n_classes: int) -> Floats:
 
 def own_cosines(texts: Texts, rows: Indices, columns: Indices, classes: Floats) -> Floats:
     """Return the cosines of texts and one class each; NaN without text."""
-    cosines = np.empty(len(rows), np.float32)
-    for block in row_blocks(len(rows), row_bytes=8 * classes.shape[1]):
+
+    def compare(block: slice) -> Arrays:
         text = unit_rows(as_floats(np.asarray(texts[rows[block]])))
-        cosines[block] = np.einsum("ij,ij->i", text, classes[columns[block]])
-        cosines[block][~filled_rows(text)] = np.nan
-    return cosines
+        cosines = np.einsum("ij,ij->i", text, classes[columns[block]]).astype(np.float32)
+        cosines[~filled_rows(text)] = np.nan
+        return (cosines,)
+
+    blocks = row_blocks(len(rows), row_bytes=8 * classes.shape[1])
+    parts = [part for (part,) in map_rows(compare, blocks, title="own texts")]
+    return np.concatenate([np.zeros(0, np.float32), *parts])

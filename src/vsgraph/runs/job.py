@@ -21,6 +21,7 @@ from vsgraph.neighbors.known import Digests, Known, row_digests
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
 from vsgraph.runs.former import Former
+from vsgraph.runs.names import PARTS
 from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.stage_files import FILES, load_network
 from vsgraph.settings import Settings
@@ -118,6 +119,12 @@ class RunJob:
         needed = [self.result(need) for need in stage.needs]
         with self.doing(name):
             return stage.work(self, *needed)
+
+    def work_on(self, parts: Parts | None) -> None:
+        """Let a cluster do the work, if there is one; its files are in the run's folder."""
+        self.parts = parts
+        if parts is not None:
+            parts.folder = self.folder.path / PARTS
 
     def doing(self, name: str) -> AbstractContextManager[None]:
         """Give the files of a stage that other machines write a place of their own."""

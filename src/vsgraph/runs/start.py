@@ -1,16 +1,17 @@
 """Start a run, resume it, or preview it."""
 
+import contextlib
 import dataclasses
 import json
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
 
-from vsgraph.cluster import Parts, cluster_at_work
+from vsgraph.cluster import cluster_at_work
 from vsgraph.common.files import (
     file_errors,
     mend_leftovers,
@@ -34,7 +35,7 @@ from vsgraph.runs.folder import (
 )
 from vsgraph.runs.job import RunJob, Tell
 from vsgraph.runs.meaning_table import ask_meanings, show_table
-from vsgraph.runs.names import STAGE_RECORD
+from vsgraph.runs.names import PARTS, STAGE_RECORD
 from vsgraph.runs.refusals import refuse_early
 from vsgraph.runs.request import Request, again_from, plain_reading, settled, with_paths
 from vsgraph.runs.run import Run
@@ -49,7 +50,6 @@ from vsgraph.runs.taught import say_taught
 from vsgraph.settings import Settings
 
 FIRST = ("crawl", "meanings")  # quick, and may need a person
-PARTS = "parts"  # the folder of what a cluster has made of stages that are not finished
 
 
 @file_errors()
@@ -114,25 +114,17 @@ def run(
     >>> vsgraph.run("my-crawl", "run")  # doctest: +SKIP
     Run('run': keep 696, relabel 77, reject 228, unreadable 0)
     """
-    folder = RunFolder.open(place(out), create=True)
-    with _at_work(cluster, folder.path / PARTS, tell or (lambda _: None)) as parts, folder.locked():
-        if crawl is not None and not isinstance(crawl, str | Path):
-            crawl, images = keep_table(crawl, folder.path)
-            asked = {"images": images} | asked
-        request = Request.of(crawl, asked)
-        job = _prepare(folder, request, tell or (lambda _: None), progress=progress)
-        job.parts = parts
-        _run_job(job, has_room=anyway or parts is not None)
+    say = tell or (lambda _: None)
+    with cluster_at_work(cluster, say) if cluster else nullcontext() as parts:
+        folder = RunFolder.open(place(out), create=True)
+        with folder.locked():
+            if crawl is not None and not isinstance(crawl, str | Path):
+                crawl, images = keep_table(crawl, folder.path)
+                asked = {"images": images} | asked
+            job = _prepare(folder, Request.of(crawl, asked), say, progress=progress)
+            job.work_on(parts)
+            _run_job(job, has_room=anyway or parts is not None)
     return Run.open(folder.path)
-
-
-@contextmanager
-def _at_work(cluster: str | None, folder: Path, tell: Tell) -> Iterator[Parts | None]:
-    """Let a cluster do the work, if one is given; its files go when all is done."""
-    with cluster_at_work(cluster, folder, tell) if cluster else nullcontext() as parts:
-        yield parts
-    if folder.exists():
-        remove_folder(folder)
 
 
 def _run_job(job: RunJob, *, has_room: bool) -> None:
@@ -146,6 +138,9 @@ def _run_job(job: RunJob, *, has_room: bool) -> None:
     folder.sweep({folder.stage_folder(name, key) for name, key in job.keys.items()})
     former = folder.made
     _do(job, todo)
+    if (folder.path / PARTS).exists():
+        with contextlib.suppress(OSError):  # some may still be open over a network
+            remove_folder(folder.path / PARTS)
     taught = say_taught(job, former)
     if taught is not None:
         job.tell(taught)

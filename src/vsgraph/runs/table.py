@@ -23,7 +23,7 @@ def keep_table(data: Any, folder: Path) -> tuple[Path, Path]:  # noqa: ANN401
 
     An equal table from an earlier run is left as it is, so that nothing is done again.
     """
-    table = without_views(as_arrow(data))
+    table = with_paths_alone(without_views(as_arrow(data)))
     path = folder / TABLE
     with whole_file(path) as unfinished:
         pq.write_table(table, unfinished, row_group_size=GROUP)
@@ -40,7 +40,8 @@ def as_arrow(data: Any) -> pa.Table:  # noqa: ANN401
     """
     try:
         if hasattr(data, "with_format") and hasattr(data, "features"):  # datasets.Dataset
-            return data.with_format("arrow")[:]
+            known = data.features.arrow_schema.metadata  # with the names of classes
+            return data.with_format("arrow")[:].replace_schema_metadata(known)
         if hasattr(data, "__arrow_c_stream__"):  # Arrow, polars, pandas
             table = pa.table(data)
             return table.select([n for n in table.column_names if n != "__index_level_0__"])
@@ -64,7 +65,7 @@ def without_views(table: pa.Table) -> pa.Table:
     [ListType(list<item: string>)]
     """
     fields = [field.with_type(_without_views(field.type)) for field in table.schema]
-    return table.cast(pa.schema(fields))
+    return table.cast(pa.schema(fields, table.schema.metadata))
 
 
 def _without_views(kind: pa.DataType) -> pa.DataType:
@@ -77,6 +78,22 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
     return kind
+
+
+def with_paths_alone(table: pa.Table) -> pa.Table:
+    """Return a table with paths in place of cells `{bytes, path}` that have no bytes.
+
+    >>> cells = pa.array([{"bytes": None, "path": "a.jpg"}], pa.struct(
+    ...     {"bytes": pa.binary(), "path": pa.string()}))
+    >>> with_paths_alone(pa.table({"image": cells}))["image"].to_pylist()
+    ['a.jpg']
+    """
+    for number, field in enumerate(table.schema):
+        if pa.types.is_struct(field.type) and {f.name for f in field.type} >= {"bytes", "path"}:
+            column = table[number]
+            if pc.struct_field(column, "bytes").null_count == len(column):
+                table = table.set_column(number, field.name, pc.struct_field(column, "path"))
+    return table
 
 
 def _root_of(table: pa.Table) -> Path:

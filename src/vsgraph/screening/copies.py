@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from vsgraph.common.blocks import as_floats, in_threads, row_blocks
+from vsgraph.common.blocks import Arrays, as_floats, map_rows, row_blocks
 from vsgraph.common.checks import unit_rows
 from vsgraph.screening.alignment import agreement, halved
 
@@ -103,12 +103,12 @@ def _neighbors(graph: csr_array, same: Rows) -> Pairs:
 def _cosines(features: NDArray[Any], pairs: Pairs) -> NDArray[np.floating]:
     """Return the cosine of each pair, (n_pairs,)."""
 
-    def cosines(block: slice) -> NDArray[np.floating]:
+    def cosines(block: slice) -> Arrays:
         one, other = (unit_rows(as_floats(np.asarray(features[r]))) for r in pairs[block].T)
-        return np.einsum("ij,ij->i", one, other)
+        return (np.einsum("ij,ij->i", one, other),)
 
     blocks = row_blocks(len(pairs), row_bytes=8 * features.shape[1])
-    return np.concatenate([np.zeros(0), *in_threads(cosines, blocks)])
+    return np.concatenate([np.zeros(0), *(part for (part,) in map_rows(cosines, blocks))])
 
 
 def _same_hashes(squares: NDArray[Any], rows: Rows, same: Rows) -> Pairs:
@@ -148,15 +148,14 @@ def _agree(squares: NDArray[Any], pairs: Pairs, *, progress: bool) -> NDArray[np
     """Return which pairs are copies by their details."""
     side = round(np.sqrt(squares.shape[1]))
 
-    def agree(block: slice) -> NDArray[np.bool_]:
+    def agree(block: slice) -> Arrays:
         one, other = (
             np.asarray(squares[rows], np.float32).reshape(-1, side, side) for rows in pairs[block].T
         )
-        return agreement(one, other) >= AGREEMENT
+        return (agreement(one, other) >= AGREEMENT,)
 
-    blocks = row_blocks(len(pairs), most=PAIRS)
-    checked = in_threads(agree, blocks, title="copies", progress=progress)
-    return np.concatenate([np.zeros(0, bool), *checked])
+    checked = map_rows(agree, row_blocks(len(pairs), most=PAIRS), title="copies", progress=progress)
+    return np.concatenate([np.zeros(0, bool), *(part for (part,) in checked)])
 
 
 def _components(pairs: Pairs, n_images: int) -> Rows:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from vsgraph.common.files import whole_file
+from vsgraph.common.stores import refuse_stored
 from vsgraph.encoders.runtimes.conversion import quietly, to_onnx
 from vsgraph.encoders.runtimes.models import Model, need
 from vsgraph.encoders.sources.checkpoints import checkpoint_model
@@ -19,6 +20,7 @@ def export_model(folder: str | Path, out: str | Path, *, overwrite: bool = False
     ``.pt2`` as the extra file ``classes.txt``.
     """
     path = Path(out)
+    refuse_stored(path)
     if path.suffix not in {".onnx", ".pt2"}:
         raise InputError(f"{path} must end in .onnx or .pt2, which chooses the format")
     if path.exists() and not overwrite:

@@ -20,6 +20,7 @@ from vsgraph.common.files import (
     replaced_folder,
     write_whole,
 )
+from vsgraph.common.stores import refuse_stored
 from vsgraph.encoders.sources.checkpoints import WEIGHTS, is_checkpoint
 from vsgraph.errors import InputError, VSGraphError
 
@@ -33,6 +34,7 @@ MADE = (RECORD, "last.safetensors", WEIGHTS, "metrics.jsonl", "curves.svg")  # t
 @contextmanager
 def held_folder(folder: Path, *, is_first: bool) -> Iterator[None]:
     """Make a folder and keep other trainings out; remove it if this one fails before it starts."""
+    refuse_stored(folder)
     if is_first and folder.parent.exists():
         mend_leftovers(folder.parent)  # puts back a model that was being replaced
     is_new = not folder.exists()
