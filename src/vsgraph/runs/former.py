@@ -37,8 +37,8 @@ class Former:
     def of(cls, folder: RunFolder) -> "Former | None":
         """Return the current result of a run, before it is replaced; None if it is not whole."""
         keys = {name: stage["key"] for name, stage in folder.stages.items()}
-        is_whole = all(folder.stage_record(name, key) for name, key in keys.items())
-        if folder.made is None or not is_whole:
+        records = [folder.stage_record(name, key) for name, key in keys.items()]
+        if folder.made is None or None in records:
             return None
         choices = Choices.from_dict(folder.made["asked"]["choices"])
         outputs = Outputs(folder, keys, choices)
