@@ -315,16 +315,10 @@ def open_array(path: Path) -> NDArray[Any]:
 
 
 @contextmanager
-def whole_file(path: Path, *, mend: bool = True) -> Iterator[Path]:
-    """Give a temporary file that gets its final name if the block ends without an error.
-
-    With `mend`, what killed processes left beside it is removed; in a folder of many files that
-    takes time.
-    """
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a temporary file that gets its final name if the block ends without an error."""
     refuse_stored(path)
     with file_errors(path):
-        if mend:
-            mend_leftovers(path.parent)
         with _unfinished(path, is_folder=False) as unfinished:
             try:
                 yield unfinished
