@@ -109,7 +109,8 @@ class Outputs:
 
     def copies(self) -> NDArray[np.intp] | None:
         """Return a number that copies share, (n_images,); None before they are looked for."""
-        is_done = "screening" in self.keys and (self["screening"] / STAGE_RECORD).exists()
+        key = self.keys.get("screening")
+        is_done = key is not None and self.folder.stage_record("screening", key) is not None
         return Screening.load(self["screening"]).groups if is_done else None
 
     def arrays(self, crawl: Crawl) -> dict[str, Any]:
