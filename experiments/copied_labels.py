@@ -22,6 +22,7 @@ def with_copies(run: Run, n_copies: int, seed: int = 0) -> tuple[dict, np.ndarra
     """Return the arrays with copies, the groups, and the photo that each row shows."""
     random = np.random.default_rng(seed)
     arrays, n_classes = run.arrays(), len(run.crawl.class_names)
+    arrays.pop("copies")
     labels = arrays["web_labels"]
     chosen = random.permutation(len(labels) - 1)[:n_copies] + 1
     wrong = random.random(n_copies) < 0.5
@@ -66,10 +67,12 @@ def main(path: str, n_copies: str) -> None:
                            ("placeholder", shown == 0), ("others", ~copied)):  # fmt: skip
             here = left & rows
             web = truth[np.arange(len(left)), arrays["web_labels"]][rows].mean()
-            print(f"{'shared' if copies is not None else 'alone':7s}{name:12s} {rows.sum():6d} web "
-                  f"{web:.3f} exported {here.sum() / rows.sum():.3f} right {right[here].mean():.4f} "
-                  f"estimate {done.confidence[here].mean():.3f} right kept "
-                  f"{(right & here).sum() / rows.sum():.4f}")  # fmt: skip
+            how = "alone" if copies is None else "shared"
+            print(
+                f"{how:7s}{name:12s} {rows.sum():6d} web {web:.3f} exported "
+                f"{here.sum() / rows.sum():.3f} right {right[here].mean():.4f} estimate "
+                f"{done.confidence[here].mean():.3f} right kept {(right & here).mean():.4f}"
+            )
 
 
 if __name__ == "__main__":
