@@ -230,6 +230,7 @@ class Labeler:
     ) -> Inputs:
         """Return the arrays of new images as the stages read them."""
         outputs, names = self.run.outputs, self.job.crawl.class_names
+        zero_shot = self.job.inputs.zero_shot
         web_labels = crawl.web_labels.astype(np.intp)
         words = outputs.words(len(self.job.crawl))
         if words is not None:
@@ -242,6 +243,7 @@ class Labeler:
             label_embeddings=np.asarray(outputs.label_embeddings()), web_labels=web_labels,
             labels=label_matrix(web_labels, len(names)), cnn_probs=cnn, graph=None, sources=None,
             class_names=names, words=words,
+            zero_shot=zero_shot and dataclasses.replace(zero_shot, features=features),
         ).with_words()  # fmt: skip
 
 
