@@ -14,7 +14,9 @@ as a whole, and nothing says "yes" only because the other classes say "no".
 
 The weights were learned once, from several crawls made of COCO-Web, half of them with texts that
 are missing or exchanged (`experiments/doubt_weights.py` prints them). Between the two sets the
-estimated share of texts that belong to their image decides.
+estimated share of texts that belong to their image decides. An image without text is judged by the
+weights of crawls with missing texts, however good the other texts are: the weights of complete
+texts would hold it against the image that none speaks for it.
 """
 
 import dataclasses
@@ -117,7 +119,7 @@ class Doubt:
     distance: Distance
     naming: Naming | None
     shift: float = 0.0  # added to all log odds, see :mod:`vsgraph.method.calibration`
-    bare: Floats | None = None  # (n_terms,), for images without text; None if it is the same
+    bare: Floats | None = None  # (n_terms,), for images without text; None if they are the same
 
     def believe(self, rows: slice, gnn: Floats, final: Floats) -> Floats:
         """Return the probability that each image of a block shows each class."""
@@ -165,7 +167,8 @@ def learn_doubt(
     texts, labels, meanings = inputs.text_embeddings, inputs.labels, inputs.label_embeddings
     scale = find_scale(texts, labels, meanings, anchors)
     distance = _distances(inputs, anchors, around, trust=trust)
-    return Doubt(inputs, weights, scale, distance, naming)
+    bare = weights_at(min(trust, WEB_LIKE_TRUST), with_words=words is not None)
+    return Doubt(inputs, weights, scale, distance, naming, bare=bare)
 
 
 def _distances(inputs: Inputs, anchors: Anchors, around: TextsAround, *, trust: float) -> Distance:
