@@ -27,7 +27,7 @@ from vsgraph.meanings.mentions import find_mentions
 from vsgraph.meanings.senses import Meaning
 from vsgraph.meanings.wordnet import WordNet
 from vsgraph.method.algorithm import Solver
-from vsgraph.method.doubt import N_WITHOUT_WORDS, TERMS, Doubt
+from vsgraph.method.doubt import HARDLY, N_WITHOUT_WORDS, TERMS, Doubt
 from vsgraph.method.inputs import Words, check_inputs
 from vsgraph.result.scores import log_odds
 
@@ -185,8 +185,10 @@ def learn(crawls: list[Judged], penalty: float = PENALTY) -> NDArray[np.floating
 
 def usual(crawl: Judged, weights: NDArray[np.floating]) -> float:
     """Return the log odds of the estimated share of right web labels, for `calibration.USUAL`."""
-    rows, own = np.arange(len(crawl.web_labels)), crawl.web_labels
-    return float(log_odds(expit(crawl.terms[rows, own] @ weights).mean(keepdims=True))[0])
+    terms = crawl.terms[np.arange(len(crawl.web_labels)), crawl.web_labels]
+    probs, right = expit(terms @ weights), np.exp(terms[:, TERMS.index("distance")])
+    believed = np.where(right < HARDLY, np.minimum(probs, right), probs)
+    return float(log_odds(believed.mean(keepdims=True))[0])
 
 
 def main() -> None:
