@@ -113,9 +113,21 @@ def test_a_run_whose_driver_is_killed_resumes_with_fewer_machines(
     fourth = cluster.add_node(**NODE)
     options = ["--features", "features", "--text-embeddings", "texts", "--label-embeddings"]
     files = [word if word.startswith("-") else str(arrays / f"{word}.npy") for word in options]
-    command = [sys.executable, "-m", "vsgraph", "correct", str(arrays / "web.npy"), "-o", str(out)]
+    start = "from vsgraph.cli import main; main()"  # as the script vsgraph does
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        start,
+        "correct",
+        str(arrays / "web.npy"),
+        "-o",
+        str(out),
+    ]
     command += [*files, str(arrays / "meanings.npy"), "--cluster", cluster.address]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
+    (tmp_path / "threadpoolctl.py").write_text("raise SystemExit('a file of the crawl was run')")
+    hostile = {"cwd": tmp_path, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **hostile) as driver:  # nothing is imported from there
         wait_for(lambda: any(out.glob("parts/graph/all-pairs-*/*.npz")), 100)
         driver.send_signal(signal.SIGKILL)
     kept = set(out.glob("parts/graph/*/*.npz")) | set(out.glob("parts/graph/*/whole"))
