@@ -318,16 +318,15 @@ def open_array(path: Path) -> NDArray[Any]:
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary file that gets its final name if the block ends without an error."""
     refuse_stored(path)
-    with file_errors(path):
-        with _unfinished(path, is_folder=False) as unfinished:
-            try:
-                yield unfinished
-                sync_path(unfinished)
-                unfinished.chmod(0o644)
-                unfinished.replace(path)
-                sync_path(path.parent)
-            finally:
-                _mend(unfinished)
+    with file_errors(path), _unfinished(path, is_folder=False) as unfinished:
+        try:
+            yield unfinished
+            sync_path(unfinished)
+            unfinished.chmod(0o644)
+            unfinished.replace(path)
+            sync_path(path.parent)
+        finally:
+            _mend(unfinished)
 
 
 def write_whole(path: Path, text: str) -> None:
