@@ -37,8 +37,8 @@ class Former:
     def of(cls, folder: RunFolder) -> "Former | None":
         """Return the current result of a run, before it is replaced; None if it is not whole."""
         keys = {name: stage["key"] for name, stage in folder.stages.items()}
-        lacking = (name for name, key in keys.items() if folder.stage_record(name, key) is None)
-        if folder.made is None or any(lacking):
+        records = [folder.stage_record(name, key) for name, key in keys.items()]
+        if folder.made is None or None in records:
             return None
         choices = Choices.from_dict(folder.made["asked"]["choices"])
         outputs = Outputs(folder, keys, choices)
