@@ -90,7 +90,8 @@ def main(folders: tuple[Path, ...], seeds: int, few: int, write: Path | None) ->
     flips: dict[str, dict[str, Any]] = {}
     for split in map(Split.of, folders):
         tables[f"heads, open set, {split.name}"] = open_table(split, seeds)
-        tables[f"heads, several labels, {split.name}"] = several_table(split, seeds)
+        if split.learn.data.query_hits.any():  # which queries hit is not recorded of every crawl
+            tables[f"heads, several labels, {split.name}"] = several_table(split, seeds)
         by_share = {s: trials(head_cases.flipped, split, few, s) for s in FLIPPED}
         tables[f"flipped, {split.name}"] = flip_table(by_share)
         flips[split.name] = flip_curves(by_share)

@@ -81,6 +81,7 @@ class Inputs:
     class_names: tuple[str, ...]
     words: Words | None = None
     answers: NDArray[np.intp] | None = None  # (n_images,), what people say; None if nothing
+    copies: NDArray[np.intp] | None = None  # (n_images,), a number that copies share
     zero_shot: ZeroShot | None = None  # (n_classes, or unwanted ones too), by pictures alone
     descriptions: Floats | None = None  # (n_classes, n_text_dims), meanings without names
     n_unwanted: int = 0  # how many of the classes, the last ones, are senses that are not meant
@@ -154,6 +155,7 @@ def check_inputs(  # noqa: PLR0913
     class_names: Sequence[str] | None = None,
     words: Words | None = None,
     answers: ArrayLike | None = None,
+    copies: ArrayLike | None = None,
     prompt_embeddings: ArrayLike | None = None,
 ) -> Inputs:
     """Check that the arrays fit together; the parameters are those of :func:`vsgraph.correct`."""
@@ -180,6 +182,7 @@ def check_inputs(  # noqa: PLR0913
         class_names=check_names(class_names, n_classes=len(meaning)),
         words=None if words is None else _check_words(words, text, len(meaning)),
         answers=None if answers is None else _check_answers(answers, shape, single=single),
+        copies=None if copies is None else _check_copies(copies, len(visual)),
         zero_shot=_check_prompts(prompt_embeddings, visual, len(meaning), words),
     )
 
@@ -236,6 +239,18 @@ def _check_prompts(
             f"part of the model that the features come from; got {given.shape}"
         )
     return ZeroShot.of(features, given)
+
+
+def _check_copies(copies: ArrayLike, n_images: int) -> NDArray[np.intp]:
+    """Return the first row of each image's copies."""
+    given = np.asarray(copies)
+    if given.dtype.kind not in "iu" or given.shape != (n_images,):
+        raise InputError(
+            f"copies must be ({n_images},) whole numbers, the same for copies of one picture; got "
+            f"{given.dtype} {given.shape}"
+        )
+    _, first, number = np.unique(given, return_index=True, return_inverse=True)
+    return first[number]
 
 
 def _check_answers(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.common.checks import label_matrix
-from vsgraph.common.files import file_errors, whole_file
+from vsgraph.common.files import file_errors, mend_leftovers, whole_file
 from vsgraph.common.stores import place
 from vsgraph.crawls.crawl import OTHERS, Crawl
 from vsgraph.crawls.newcomers import read_newcomers
@@ -89,6 +89,7 @@ class Labeled:
                 f"{target} exists already; choose another name, or pass --overwrite "
                 "(overwrite=True)"
             )
+        mend_leftovers(target.parent)
         with whole_file(target) as unfinished:
             pyarrow.csv.write_csv(self.table, unfinished)
 
