@@ -229,6 +229,10 @@ def _whole(results: Results) -> str:
     return "## A whole correction\n\n" + WHOLE_NOTE + "\n" + _table(head, rows)
 
 
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
+
+
 def _grown(results: Results) -> str:
     found = {k: v for k, v in _part(results, "growth ").items() if "failed" not in v}
     if not found:
@@ -237,8 +241,9 @@ def _grown(results: Results) -> str:
             "same decisions, %", "searched for")  # fmt: skip
     rows = [
         [
-            f"{one['n_images']:,}", f"{one['seconds']:.0f}", f"{one['seconds_from_nothing']:.0f}",
-            f"{100 * one['share']:.0f}", f"{100 * one['share_with_encoding']:.1f}",
+            f"{one['n_images']:,}" + (f" ({one['note']})" if "note" in one else ""),
+            f"{one['seconds']:.0f}", f"{one['seconds_from_nothing']:.0f}",
+            f"{100 * one['share']:.0f}", _percent(one["share_with_encoding"]),
             f"{100 * one['same_decisions']:.3f}", f"{one['graph'].get('searched', 0):,}",
         ]
         for one in found.values()

@@ -31,7 +31,7 @@ from vsgraph.method.doubt import N_WITHOUT_WORDS, TERMS, Doubt
 from vsgraph.method.inputs import Words, check_inputs
 from vsgraph.result.scores import log_odds
 
-PENALTY = 2e-3
+PENALTY = 5e-4  # the likeliest for the other half of the classes, if it is learned from one
 CANDIDATES = 3  # classes per photo that are learned from: the web label and the likeliest
 
 

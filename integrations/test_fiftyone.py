@@ -1,11 +1,14 @@
 """FiftyOne with its own database: an export is loaded and given back, the operator corrects."""
 
+import importlib
+import importlib.util
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from servers import free_port, started
 from vsgraph.runs.decide import decide
 
 HERE = Path(__file__).parent
@@ -14,13 +17,18 @@ HERE = Path(__file__).parent
 @pytest.fixture(scope="module")
 def fo(tmp_path_factory):
     """Import FiftyOne with a database and plugins of its own."""
-    folder = tmp_path_factory.mktemp("fiftyone")
-    with pytest.MonkeyPatch.context() as patch:
+    spec = importlib.util.find_spec("fiftyone")
+    program = Path(spec.origin).parent / "db" / "bin" / "mongod" if spec else Path()
+    if not program.is_file():
+        pytest.skip("FiftyOne's database, mongod, is not installed")
+    folder, port = tmp_path_factory.mktemp("fiftyone"), free_port()
+    command = [str(program), "--dbpath", str(folder), "--port", str(port), "--nounixsocket"]
+    with pytest.MonkeyPatch.context() as patch, started(command, folder / "log", port):
         patch.setenv("HOME", str(folder))
-        patch.setenv("FIFTYONE_DATABASE_DIR", str(folder / "database"))
+        patch.setenv("FIFTYONE_DATABASE_URI", f"mongodb://127.0.0.1:{port}")
         patch.setenv("FIFTYONE_PLUGINS_DIR", str(HERE))
         patch.setenv("FIFTYONE_DO_NOT_TRACK", "true")
-        yield pytest.importorskip("fiftyone")
+        yield importlib.import_module("fiftyone")
 
 
 @pytest.fixture(scope="module")

@@ -2,19 +2,15 @@
 
 import json
 import os
-import socket
-import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 
+from servers import free_port, started
 from vsgraph.runs import Run
 from vsgraph.runs.decide import decide
-
-SECONDS = 240  # the first start makes its database
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +38,7 @@ def server(tmp_path_factory):
     """Start Label Studio; yield a function that asks it."""
     pytest.importorskip("label_studio")
     folder = tmp_path_factory.mktemp("label-studio")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     token = "0123456789abcdef0123456789abcdef01234567"
     command = [
         str(Path(sys.executable).with_name("label-studio")), "start", "--no-browser", "--port",
@@ -63,28 +57,8 @@ def server(tmp_path_factory):
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read() or "null")
 
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        try:
-            _wait_for(ask, process, folder / "log")
-            yield ask
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-def _wait_for(ask, process, log):
-    last = time.monotonic() + SECONDS
-    while time.monotonic() < last:
-        if process.poll() is not None:
-            break
-        try:
-            ask("GET", "/api/projects/")
-        except OSError:
-            time.sleep(2)
-        else:
-            return
-    pytest.fail(f"Label Studio did not start: {log.read_text()[-2000:]}")
+    with started(command, folder / "log", port, environment):
+        yield ask
 
 
 def test_the_server_takes_our_tasks_and_decide_its_export(server, export, copy, tmp_path):

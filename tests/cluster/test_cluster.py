@@ -64,9 +64,8 @@ def test_photos_are_corrected_as_on_one_machine(photos, cluster, tmp_path, monke
     options = {"images": COCO_WEB, "with_report": False, "anchors_per_class": 3}
     here = run(photos, tmp_path / "a" / "run", **options)
     lines = []
-    there = run(
-        photos, tmp_path / "b" / "run", cluster=cluster.address, tell=lines.append, **options
-    )
+    options |= {"cluster": cluster.address, "tell": lines.append}
+    there = run(photos, tmp_path / "b" / "run", **options)
     assert lines[0] == "cluster: 3 machines, 3 processors"
     assert files_of(there) == files_of(here)
     assert len(files_of(here)) > 40

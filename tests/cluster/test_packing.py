@@ -10,12 +10,15 @@ import pyarrow as pa
 import pytest
 
 from vsgraph.cluster import workers
+from vsgraph.cluster.parts import Part, _read, make_part
 from vsgraph.common.stores import StorePath, place
 from vsgraph.common.version import __version__
 from vsgraph.crawls import Crawl
 from vsgraph.encoders import Preparation, embed_images
+from vsgraph.encoders.batches import Errand, Loaded, run_errand
 from vsgraph.encoders.runtimes.runners import Opening
-from vsgraph.encoders.store import KnownKeys
+from vsgraph.encoders.store import NOTHING, Form, KnownKeys, content_key
+from vsgraph.encoders.vectors import load_batch
 from vsgraph.errors import ClusterError, FileError, InputError, MissingExtraError
 from vsgraph.runs import run
 
@@ -157,6 +160,36 @@ def test_pictures_that_a_machine_does_not_see_are_not_taken_for_missing(tmp_path
     crawl = Crawl("a table", tmp_path / "not mounted", table, ("crane",))
     with pytest.raises(InputError, match=r"does not see .*not mounted, where the pictures are"):
         embed_images(crawl, MeanColor(), tmp_path / "vectors")
+
+
+def test_a_part_is_written_whole_and_damage_is_named(tmp_path):
+    part = Part([slice(0, 2), slice(2, 3)], tmp_path)
+    make_part(lambda rows: (np.arange(rows.start, rows.stop), np.ones((1, 2))), part)
+    assert [path.name for path in tmp_path.iterdir()] == ["000000000000-000000000003.npz"]
+    assert part.name == "rows 0 to 2"
+    first, second = _read(part)
+    assert (first[0].tolist(), second[0].tolist(), second[1].shape) == ([0, 1], [2], (1, 2))
+    part.path.write_bytes(part.path.read_bytes()[:200])
+    with pytest.raises(ClusterError, match=r"000003\.npz is damaged; start again to repeat its"):
+        list(_read(part))
+    assert not part.path.exists()
+
+
+@pytest.mark.parametrize("places", [None, [1]])
+def test_an_errand_encodes_what_is_not_known(places, tmp_path):
+    texts = ["a known one", "a new one", "", "a new one"]
+    keys = [content_key(text.encode()) if text else NOTHING for text in texts]
+    known = KnownKeys(np.frombuffer(keys[0], "S16"))
+    batch = run_errand(
+        lambda span, _: Loaded(keys[slice(*span)], texts[slice(*span)], []),
+        lambda new: np.array([[len(text)] for text in new], np.float32),
+        Form("lengths", np.dtype("float16")),
+        known,
+        Errand((0, 4), "x", places, tmp_path / "b.npz"),
+    )
+    saved = load_batch(tmp_path / "b.npz")
+    assert (batch.new, len(batch.values)) == ([1], 0)
+    assert (saved.new, saved.values.tolist(), saved.keys) == ([1], [[9.0]], keys)
 
 
 class MeanColor:

@@ -347,3 +347,14 @@ def test_pictures_in_two_folders_are_not_guessed(tmp_path):
         put(tmp_path / folder / "1.jpg")
     crawl = read_crawl(put(tmp_path / "c.csv", "path,label\n1.jpg,bat\n"))
     assert crawl.table["image"].to_pylist() == ["1.jpg"]
+
+
+def test_a_table_without_labels_beside_one_folder_is_refused(tmp_path):
+    put(tmp_path / "images" / "a.jpg", b"x")
+    put(tmp_path / "images" / "b.jpg", b"x")
+    table = put(tmp_path / "items.csv", "file,found_by,title\na.jpg,crane,t\nb.jpg,bat,u\n")
+    with pytest.raises(InputError, match=r"one folder, 'images'; it has file, found_by, title: na"):
+        read_crawl(tmp_path)
+    assert read_crawl(tmp_path, columns={"label": "found_by"}).class_names == ("bat", "crane")
+    table.write_text(table.read_text().replace("found_by", "Search Term"))
+    assert read_crawl(tmp_path).class_names == ("bat", "crane")

@@ -131,6 +131,16 @@ def test_several_classes_in_a_cell_are_hinted_at(tmp_path):
     assert "--label-separator" not in str(said[0].message)
 
 
+def test_an_image_with_two_truths_is_refused_and_one_listed_twice_is_not(tmp_path):
+    crawl = read_crawl(put(tmp_path / "c.csv", "path,label\na.jpg,ant\nb.jpg,bee\n"))
+    twice = put(tmp_path / "t.csv", "path,truth\na.jpg,ant\nb.jpg,bee\na.jpg,ant\n")
+    assert with_truth(crawl, twice).truth.toarray().tolist() == [[True, False], [False, True]]
+    for other in ("bee", ""):
+        path = put(tmp_path / "t.csv", f"path,truth\na.jpg,ant\nb.jpg,bee\na.jpg,{other}\n")
+        with pytest.raises(InputError, match=r"t\.csv lists 'a\.jpg' more than once, with differ"):
+            with_truth(crawl, path)
+
+
 def test_paths_that_do_not_fit_are_shown(tmp_path):
     bare = read_crawl(as_json_lines(tmp_path / "bare.jsonl", [...] * 5))
     table = put(tmp_path / "t.csv", "path,truth\nx/0.jpg,cat\n")

@@ -459,7 +459,7 @@ def test_wrong_names_are_refused():
         image_encoder(precision="fp8")
     with pytest.raises(InputError, match="no image encoder 'litee0'; did you mean lite0"):
         image_encoder("litee0")
-    with pytest.raises(InputError, match="torch runs fp32 or bf16 only"):
+    with pytest.raises(InputError, match="torch runs fp32, bf16 or fp16 only"):
         image_encoder(runtime="torch", precision="int8")
 
 

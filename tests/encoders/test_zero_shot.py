@@ -69,6 +69,17 @@ def test_an_encoder_with_a_text_part_is_a_further_witness(runs):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::vsgraph.VSGraphWarning")
+def test_new_images_are_compared_with_the_same_descriptions(runs, crawl):
+    run, _ = runs["right"]
+    found = vsgraph.label(run, [crawl / "images" / f"{row:04d}.jpg" for row in range(14)])
+    truth, _ = run.read_truth()
+    names = [run.crawl.class_names[row.argmax()] for row in truth.toarray()[:14]]
+    likeliest = found.table["likeliest"].to_pylist()
+    assert sum(a == b for a, b in zip(likeliest, names, strict=True)) >= 12
+
+
+@pytest.mark.slow
 def test_a_text_part_that_knows_nothing_gets_no_weight_and_hurts_nothing(runs):
     run, without = runs["useless"]
     alone = ZeroShot.of(run.features, run.outputs.prompt_embeddings())[:]

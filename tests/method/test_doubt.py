@@ -92,6 +92,18 @@ def test_without_noise_hardly_anything_is_rejected():
     assert corrected.estimate["web"] > 0.9
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_images_without_text_are_not_rejected_for_that_where_other_texts_are_good(seed):
+    crawl = make(seed, n_other=0)
+    bare = np.random.default_rng(seed).random(len(crawl.shown)) < 0.4
+    crawl.texts[bare] = 0
+    said = crawl.words.names.toarray() & ~bare[:, None]
+    crawl.words = dataclasses.replace(crawl.words, names=csr_array(said), words=csr_array(said))
+    corrected = crawl.correct()
+    assert (corrected.decisions[bare] == Decision.REJECT).mean() < 0.2
+    assert (corrected.final_labels[bare] == crawl.shown[bare]).mean() > 0.8
+
+
 def test_more_purity_rejects_more_and_keeps_the_surest():
     crawl = make()
     loose, strict = crawl.correct(purity=0.5), crawl.correct(purity=0.985)
@@ -132,7 +144,7 @@ def test_words_that_do_not_fit_are_refused():
 
 def test_texts_that_cannot_be_trusted_say_nothing():
     assert WEIGHTS[True].shape == (2, len(TERMS))
-    assert (weights_at(0.0, with_words=True)[5:15] == 0).all()
+    assert (weights_at(0.0, with_words=True)[5:13] == 0).all()
     np.testing.assert_array_equal(weights_at(1.0, with_words=True), WEIGHTS[True][0])
 
 

@@ -248,3 +248,17 @@ def test_the_optimum_has_no_slope_left_and_adam_goes_there(seed, n_dims, form):
     walked = train_by_adam(inputs, task, settings=chosen)
     assert loss <= decayed(walked, inputs, task, chosen)[0] + 1e-7
     np.testing.assert_allclose(walked, best, atol=0.02)
+
+
+@given(seed=SEEDS, n_dims=st.sampled_from([3, 30]), form=st.sampled_from(list(OPERATORS)))
+@settings(deadline=None, max_examples=20)
+def test_the_optimum_does_not_depend_on_the_start(seed, n_dims, form):
+    random = np.random.default_rng(seed)
+    inputs, task = anchor_problem(random, n_rows=12, n_dims=n_dims)
+    chosen = vsgraph.Settings(form=form, weight_decay=1e-2)
+    best = train_to_optimum(inputs, task, settings=chosen)
+    start = random.normal(size=(n_dims, 3))
+    again = train_to_optimum(inputs, task, settings=chosen, start=start)
+    np.testing.assert_allclose(again, best, atol=1e-3)
+    other = train_to_optimum(inputs, task, settings=chosen, start=start[:-1])  # of other inputs
+    np.testing.assert_array_equal(other, best)

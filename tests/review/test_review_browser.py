@@ -21,7 +21,16 @@ from vsgraph.settings import Settings
 pytest.importorskip("uvicorn", reason="the extra review is not installed")
 pytestmark = [needs_chromium, pytest.mark.slow]
 AXE = Path(sys.prefix) / "axe" / "package" / "axe.min.js"
-PAGES = ("/", "/class/0", "/class/0/meaning", "/queue", "/find?words=tree", "/map", "/audit")
+PAGES = (
+    "/",
+    "/class/0",
+    "/class/0/meaning",
+    "/queue",
+    "/find?words=tree",
+    "/find?pictures=copies",
+    "/map",
+    "/audit",
+)
 EVIL = (
     "<script>window.hacked=1</script>", "<img src=x onerror=window.hacked=1>", "\"'><svg/onload=1>",
     "</li></ul><h1>owned</h1>", "{{ 7*7 }} ${7*7}", "\u202eevil", "javascript:window.hacked=1",

@@ -13,7 +13,17 @@ from vsgraph.report.tallies import Labels
 from vsgraph.result.parts import Decision
 from vsgraph.runs import Run
 
-PAGES = ("/", "/class/0", "/class/0/g0", "/class/0/meaning", "/queue", "/find", "/map", "/audit")
+PAGES = (
+    "/",
+    "/find?pictures=copies",
+    "/class/0",
+    "/class/0/g0",
+    "/class/0/meaning",
+    "/queue",
+    "/find",
+    "/map",
+    "/audit",
+)
 DATA = ("/names", "/why/3", "/picture/3", "/picture/3/large", "/map/data", "/work", "/audit/state")
 
 
@@ -113,7 +123,8 @@ def test_only_what_the_run_knows_is_given(client):
     for path in (
         "/picture/99999", "/why/168", "/class/7", "/files/../app.py", "/files/app.py",
         "/picture/-1", "/files/%2e%2e%2fapp.py", "/class/0/nothing", "/find?decision=no",
-        "/find?least=x", "/find?least=nan", "/picture/0/../../../etc/passwd", "/changes",
+        "/find?pictures=ugly", "/find?least=x", "/find?least=nan",
+        "/picture/0/../../../etc/passwd", "/changes",
     ):  # fmt: skip
         assert client.get(path).status_code in {400, 404}, path
 
@@ -193,6 +204,8 @@ def test_images_are_found_by_every_filter(client):
         ("most=0.5&answered=no", view.confidence <= 0.5),
         ("words=TROPICAL", np.array(["tropical" in text for text in view.crawl.texts()])),
         ("answered=yes", np.zeros(len(view), bool)),
+        ("pictures=copies", view.screening.sizes > 1),
+        ("pictures=broken", np.zeros(len(view), bool)),
         ("label=no+such+class", np.zeros(len(view), bool)),
     ):
         found = rows_on(client.get(f"/find?{query}").text)
@@ -202,6 +215,22 @@ def test_images_are_found_by_every_filter(client):
     assert sure == sorted(sure)
     everything = rows_on(client.get("/find?page=1").text) + rows_on(client.get("/find?page=2").text)
     assert sorted(everything) == list(range(168))
+
+
+def test_copies_are_shown_together_and_told(client):
+    """The first page leads to them; they lie group by group, and the panel names them."""
+    screening = client.review.session.view.screening
+    n_copies = int((screening.sizes > 1).sum())
+    assert n_copies > 4
+    assert f'<a href="/find?pictures=copies">{n_copies} copies</a>' in client.get("/").text
+    rows = rows_on(client.get("/find?pictures=copies").text)
+    groups = screening.groups[rows].tolist()
+    assert groups == sorted(groups)
+    about = client.get(f"/why/{rows[0]}").json()
+    assert f"{screening.sizes[rows[0]]} copies, found as" in about["reason"]
+    labels = screening.differing(client.review.session.view.crawl.labels_matrix())
+    found = rows_on(client.get("/find?pictures=copies+under+several+labels").text)
+    assert sorted(found) == np.flatnonzero(labels).tolist()
 
 
 def test_the_queue_goes_on_with_what_is_not_answered(client):

@@ -335,6 +335,15 @@ def test_an_export_in_the_store_has_the_bytes_of_one_on_disk(stored, finished, t
             found.export("s3://stored/crawl", to=to, overwrite=True)
 
 
+def test_a_crawl_that_is_an_export_is_not_replaced_by_an_export_of_it(stored):
+    record = json.dumps({"format": "vsgraph-export-1"}).encode()
+    stored.client.put_object(Bucket="stored", Key="crawl/record.json", Body=record)
+    before = stored.objects("stored", "crawl")
+    with pytest.raises(InputError, match="s3://stored/crawl holds the crawl itself"):
+        Run.open(RUN).export("s3://stored/crawl", to="imagefolder", overwrite=True)
+    assert stored.objects("stored", "crawl") == before
+
+
 def test_an_export_whose_upload_fails_is_not_whole_and_starts_again(stored, monkeypatch):
     found = Run.open(RUN)
     found.export("s3://stored/out/clean", to="imagefolder")

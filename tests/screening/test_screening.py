@@ -3,6 +3,7 @@
 import collections
 import csv
 import json
+import re
 import shutil
 
 import numpy as np
@@ -108,6 +109,23 @@ def test_the_run_says_what_it_found(done):
     assert "copies: 1 pictures are in several parts of 'split'" in text
     assert "broken 1, dark 1, placeholder 4" in text
     assert made.record["stages"]["screening"]["found"]
+
+
+def test_the_report_shows_copies_and_flaws(done):
+    made = done[0]
+    first = made.page.read_text()
+    assert 'href="pictures.html"' in first
+    assert "By web labels, the largest class has 11 images, the smallest 9" in first
+    page = (made.page.parent / "pictures.html").read_text()
+    placeholder, differing, copies, broken, dark = (
+        page.index(f'<section id="{name}"')
+        for name in ("placeholder", "differing", "copies", "broken", "dark")
+    )
+    assert placeholder < differing < copies < broken < dark
+    assert "<bdi>crane</bdi>, <bdi>owl</bdi>" in page[differing:copies]
+    shown = set(re.findall(r"pictures/(\d+)\.jpg", page))
+    assert all((made.page.parent / "pictures" / f"{row}.jpg").exists() for row in shown)
+    assert len(shown) >= 9
 
 
 def exported(made, tmp_path, **options):

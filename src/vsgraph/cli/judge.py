@@ -18,7 +18,7 @@ from vsgraph.cli.options import (
     read_change,
     split_pair,
 )
-from vsgraph.common.files import write_whole
+from vsgraph.common.files import mend_leftovers, write_whole
 from vsgraph.errors import InputError
 from vsgraph.judge.comparison import Comparison, compare
 from vsgraph.judge.evaluation import Evaluation, evaluate
@@ -52,6 +52,7 @@ def evaluate_command(
     judged = evaluate(run.correction, shown, known=known)
     _print(judged, as_json=as_json)
     if out is not None:
+        mend_leftovers(out.parent)
         write_whole(out, judged.to_markdown())
 
 
@@ -146,6 +147,7 @@ def _write_sweep(
     if out is None:
         return
     out.mkdir(parents=True, exist_ok=True)
+    mend_leftovers(out)
     write_whole(out / f"{name}.csv", table.to_csv())
     write_whole(out / f"{name}.md", table.to_markdown())
     write_whole(out / f"{name}.json", table.to_json())

@@ -88,8 +88,7 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
     with file_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         mend_leftovers(folder.parent)
-        scratch = Path(tempfile.mkdtemp(prefix=f"{LEFTOVER}{folder.name}-", dir=folder.parent))
-        with _held(scratch):
+        with _unfinished(folder, is_folder=True) as scratch:
             try:
                 fresh = scratch / NEW
                 fresh.mkdir()
@@ -126,8 +125,7 @@ def sync_path(path: Path) -> None:
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder; nothing half-removed ever has its name."""
-    scratch = Path(tempfile.mkdtemp(prefix=f"{LEFTOVER}{folder.name}-", dir=folder.parent))
-    with _held(scratch):
+    with _unfinished(folder, is_folder=True) as scratch:
         folder.rename(scratch / "gone")
         shutil.rmtree(scratch)
 
@@ -150,6 +148,45 @@ def _mend(unfinished: Path) -> None:
         if (unfinished / OLD).exists() and not target.exists():
             (unfinished / OLD).rename(target)
         shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def _unfinished(path: Path, *, is_folder: bool) -> Iterator[Path]:
+    """Give a new file or folder beside a path, marked as in use.
+
+    Until it is marked, another process may take it for a leftover; then another one is made.
+    """
+    unfinished, mark = _new_name(path, is_folder=is_folder), None
+    while fcntl is not None and (mark := _mark(unfinished)) is None:
+        unfinished = _new_name(path, is_folder=is_folder)
+    try:
+        yield unfinished
+    finally:
+        if mark is not None:
+            os.close(mark)
+
+
+def _mark(unfinished: Path) -> int | None:
+    """Mark a new file or folder as in use; None if it was taken for a leftover."""
+    try:
+        mark = os.open(unfinished, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    fcntl.flock(mark, fcntl.LOCK_EX)
+    if unfinished.exists():
+        return mark
+    os.close(mark)
+    return None
+
+
+def _new_name(path: Path, *, is_folder: bool) -> Path:
+    """Make an empty file or folder with a name of ours beside a path."""
+    prefix = f"{LEFTOVER}{path.name}-"
+    if is_folder:
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=path.parent))
+    handle, name = tempfile.mkstemp(prefix=prefix, dir=path.parent)
+    os.close(handle)
+    return Path(name)
 
 
 @contextmanager
@@ -278,26 +315,16 @@ def open_array(path: Path) -> NDArray[Any]:
 
 
 @contextmanager
-def whole_file(path: Path, *, mend: bool = True) -> Iterator[Path]:
-    """Give a temporary file that gets its final name if the block ends without an error.
-
-    With `mend`, what killed processes left beside it is removed; in a folder of many files that
-    takes time.
-    """
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a temporary file that gets its final name if the block ends without an error."""
     refuse_stored(path)
-    with file_errors(path):
-        if mend:
-            mend_leftovers(path.parent)
-        handle, name = tempfile.mkstemp(prefix=f"{LEFTOVER}{path.name}-", dir=path.parent)
-        os.close(handle)
-        unfinished = Path(name)
+    with file_errors(path), _unfinished(path, is_folder=False) as unfinished:
         try:
-            with _held(unfinished):
-                yield unfinished
-                sync_path(unfinished)
-                unfinished.chmod(0o644)
-                unfinished.replace(path)
-                sync_path(path.parent)
+            yield unfinished
+            sync_path(unfinished)
+            unfinished.chmod(0o644)
+            unfinished.replace(path)
+            sync_path(path.parent)
         finally:
             _mend(unfinished)
 

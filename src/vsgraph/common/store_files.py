@@ -39,19 +39,24 @@ def put_file(source: Path, target: StorePath) -> int:
     return size
 
 
-def get_file(source: StorePath, target: Path) -> int:
-    """Write an object as a file that appears whole; return its size."""
+def get_file(source: StorePath, target: Path) -> None:
+    """Write an object as a file that appears whole."""
+    with whole_file(target) as unfinished:
+        _fetch(source, unfinished)
+
+
+def _fetch(source: StorePath, target: Path) -> int:
+    """Write an object to a file, and return its size."""
     size = 0
     with store_errors(source):
         stream = file_system(source).open_input_stream(source.key)
-    with stream, whole_file(target) as unfinished, unfinished.open("wb") as file:
+    with stream, target.open("wb") as file:
         while True:
             with store_errors(source):
                 chunk = stream.read(CHUNK)
             if not chunk:
-                break
+                return size
             size += file.write(chunk)
-    return size
 
 
 def state_of(path: StorePath) -> str | None:
@@ -87,7 +92,7 @@ def put_folder(folder: Path, target: StorePath, *, last: str) -> None:
 
 
 def get_folder(source: StorePath, folder: Path) -> None:
-    """Fetch all objects below an address into a folder that exists."""
+    """Fetch all objects below an address into a folder that is not in use yet."""
     sizes = objects_below(source)
     for name in sizes:
         parts = PurePosixPath(name).parts
@@ -95,7 +100,7 @@ def get_folder(source: StorePath, folder: Path) -> None:
             raise StoreError(f"{source}/{name}: such a name is not fetched")
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
     check_disk(folder, sum(sizes.values()))
-    _move(f"fetching {source.name}", sizes, lambda name: get_file(source / name, folder / name))
+    _move(f"fetching {source.name}", sizes, lambda name: _fetch(source / name, folder / name))
 
 
 def _move(title: str, sizes: dict[str, int], one: Callable[[str], int]) -> None:

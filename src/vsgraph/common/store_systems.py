@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 from vsgraph.errors import StoreError
 
 ATTEMPTS = 4
-CONNECT_SECONDS, REQUEST_SECONDS = 10, 60
+CONNECT_SECONDS, REQUEST_SECONDS = 10, 20  # without a byte
 DENIED = re.compile("ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|PERMISSION_DENIED|UNAUTHENTICATED"
                     "|TOKEN|FORBIDDEN|HTTP status 403|CREDENTIALS")  # fmt: skip
 GONE = re.compile("NETWORK_CONNECTION|UNAVAILABLE|DEADLINE|curlCode|TIMEOUT|timed out")

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -38,6 +39,7 @@ def with_truth(crawl: Crawl, path: Path, *, label_separator: str | None = None) 
         problems=Problems(),
     )  # fmt: skip
     listed_images = truths["image"].combine_chunks()
+    _refuse_two_truths(path, truths)
     places = pc.index_in(crawl.table["image"], listed_images)
     if places.null_count == len(places):
         short = _members(crawl) if crawl.has_shards else _file_names(crawl)
@@ -55,6 +57,22 @@ def with_truth(crawl: Crawl, path: Path, *, label_separator: str | None = None) 
     rest = crawl.table.select([name for name in crawl.table.column_names if name != "truth"])
     table = rest.append_column("truth", numbered["truth"])
     return dataclasses.replace(crawl, table=table, other_truths=others)
+
+
+def _refuse_two_truths(path: Path, truths: pa.Table) -> None:
+    """Refuse a table that says different things of one image."""
+    codes = truths["image"].combine_chunks().dictionary_encode().indices
+    filled = codes.fill_null(-1).to_numpy()
+    often = np.bincount(filled[filled >= 0]) > 1
+    rows = np.flatnonzero((filled >= 0) & (often[filled] if len(often) else False))
+    said: dict[str, set[str] | None] = {}
+    for row in truths.take(pa.array(rows)).to_pylist():
+        shown = None if row["truth"] is None else set(row["truth"])
+        if said.setdefault(row["image"], shown) != shown:
+            raise InputError(
+                f"{path} lists {row['image'][:80]!r} more than once, with different truths; "
+                "several classes of an image stand in one cell (--label-separator)"
+            )
 
 
 def _members(crawl: Crawl) -> pa.ChunkedArray:

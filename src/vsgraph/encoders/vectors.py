@@ -84,7 +84,7 @@ class Batch:
     def save(self, path: Path) -> None:
         """Write it to a file that appears whole or not at all."""
         facts = [self.start, self.stop, self.digest, list(self.problems)]
-        with whole_file(path, mend=False) as unfinished, unfinished.open("wb") as file:
+        with whole_file(path) as unfinished, unfinished.open("wb") as file:
             np.savez(
                 file,
                 facts=np.array(json.dumps(facts)),

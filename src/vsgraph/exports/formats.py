@@ -148,7 +148,7 @@ def export(
     exported = Exported(out, to, len(rows), right=estimated_right(correction, rows))
     exported.notes += _notes(correction, chosen_rows, split, rows)
     if isinstance(out, StorePath):
-        target = stored_export(out, overwrite=overwrite, is_ours=chosen.is_ours)
+        target = stored_export(out, crawl.root, overwrite=overwrite, is_ours=chosen.is_ours)
     elif chosen.is_ours is None:
         target = export_folder(out, crawl.root, overwrite=overwrite)
     else:

@@ -24,7 +24,7 @@ from vsgraph.common.store_files import (
     put_folder,
     remove_file,
 )
-from vsgraph.common.stores import StorePath
+from vsgraph.common.stores import StorePath, is_stored
 from vsgraph.crawls.problems import Problems
 from vsgraph.encoders.runtimes.models import cache_folder
 from vsgraph.errors import InputError
@@ -95,7 +95,11 @@ def export_file(out: Path, *, overwrite: bool, is_ours: Callable[[Path], bool]) 
 
 @contextmanager
 def stored_export(
-    out: StorePath, *, overwrite: bool, is_ours: Callable[[Path], bool] | None
+    out: StorePath,
+    crawl_root: Path,
+    *,
+    overwrite: bool,
+    is_ours: Callable[[Path], bool] | None,
 ) -> Iterator[Path]:
     """Give a new file or folder on this machine, which is uploaded when the block ends.
 
@@ -111,6 +115,8 @@ def stored_export(
             )
         if out.is_dir() != is_folder or not (is_ours or _is_export)(out):
             raise InputError(f"{out} was not written by vsgraph; left alone")
+    if is_stored(crawl_root) and crawl_root.is_relative_to(out):
+        raise InputError(f"{out} holds the crawl itself; choose another folder")
     name = hashlib.blake2b(str(out).encode(), digest_size=6).hexdigest()
     scratch = cache_folder() / "exports" / name
     with replaced_folder(scratch) as fresh:

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vsgraph.common.files import write_whole
+from vsgraph.common.files import mend_leftovers, write_whole
 from vsgraph.common.stores import refuse_stored
 from vsgraph.errors import InputError, is_meant
 from vsgraph.meanings.senses import Meaning, candidate_senses, doubt, refuse_alike
@@ -38,6 +38,7 @@ def write_meanings(
     path = Path(path)
     refuse_table(path, overwrite=overwrite)
     path.parent.mkdir(parents=True, exist_ok=True)
+    mend_leftovers(path.parent)
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)

@@ -18,6 +18,7 @@ from vsgraph.errors import InputError, VSGraphWarning
 from vsgraph.method.anchors import match_labels, pick_anchors, smooth, warn_of_thin_classes
 from vsgraph.method.answers import exclude_from_anchors, pin_anchors
 from vsgraph.method.calibration import calibrate
+from vsgraph.method.copies import share_scores
 from vsgraph.method.decisions import decide_all
 from vsgraph.method.doubt import Doubt, learn_doubt
 from vsgraph.method.evidence import Weigher, learn_weights
@@ -137,7 +138,8 @@ def score_images(
     scorer = Scorer(
         job.inputs, trained.network, weigher, doubt, smoothed, trained.anchors, job.settings
     )
-    return scorer.taught().score_all(progress=job.progress)
+    scores = scorer.taught().score_all(progress=job.progress)
+    return share_scores(scores, job.inputs.copies)
 
 
 def decide_images(job: Job, scores: ImageScores) -> Decisions:
@@ -212,7 +214,7 @@ STAGES = (
         "scores",
         reads=(
             *("features", "text_embeddings", "label_embeddings"),
-            *("words", "cnn_probs", "prompt_embeddings", "answers"),
+            *("words", "cnn_probs", "prompt_embeddings", "answers", "copies"),
         ),
         needs=("smoothing", "network", "evidence", "doubt"),
         settings=("confidence_threshold", "gnn_weight", "kept_scores"),

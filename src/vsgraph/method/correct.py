@@ -26,6 +26,7 @@ def correct(  # noqa: PLR0913
     class_names: Sequence[str] | None = None,
     words: Words | None = None,
     answers: ArrayLike | None = None,
+    copies: ArrayLike | None = None,
     prompt_embeddings: ArrayLike | None = None,
     settings: Settings | None = None,
     progress: bool = False,
@@ -61,6 +62,9 @@ def correct(  # noqa: PLR0913
     prompt_embeddings : array of shape (n_classes, n_dims), optional
         Descriptions of the labels in the space of the features, from the text part of the model
         that encoded the pictures (CLIP, SigLIP). What they say of each picture is weighed too.
+    copies : int array of shape (n_images,), optional
+        A number that all copies of one picture share: they show the same, so that what is known of
+        one is known of all.
     settings : Settings, optional
         The numbers to use; the defaults otherwise.
     progress : bool
@@ -91,6 +95,7 @@ def correct(  # noqa: PLR0913
     inputs = check_inputs(
         features, text_embeddings, label_embeddings, web_labels, cnn_probs,
         graph=graph, sources=sources, class_names=class_names, words=words, answers=answers,
+        copies=copies,
         prompt_embeddings=prompt_embeddings,
     )  # fmt: skip
     return Solver(inputs, progress=progress).correct(settings)

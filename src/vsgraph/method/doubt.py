@@ -9,13 +9,14 @@ The terms are on scales that do not depend on the encoders. They are the log odd
 of the evidence; how near the text comes to the meaning and to the name of the class, where 0 is a
 text of another class and 1 the typical text of an anchor; whether the text has the name, or another
 word for the meant sense; whether images that look like this one are called by that name; how many
-labels are right at this distance of the text; and what is usual among the images of the class. So a
-class whose texts seldom speak of it is doubted as a whole, and nothing says "yes" only because the
-other classes say "no".
+labels are right at this distance of the text. So a class whose texts seldom speak of it is doubted
+as a whole, and nothing says "yes" only because the other classes say "no".
 
 The weights were learned once, from several crawls made of COCO-Web, half of them with texts that
 are missing or exchanged (`experiments/doubt_weights.py` prints them). Between the two sets the
-estimated share of texts that belong to their image decides.
+estimated share of texts that belong to their image decides. An image without text is judged by the
+weights of crawls with missing texts, however good the other texts are: the weights of complete
+texts would hold it against the image that none speaks for it.
 """
 
 import dataclasses
@@ -29,27 +30,27 @@ from vsgraph.common.checks import Floats, filled_rows, unit_rows
 from vsgraph.method.inputs import Inputs
 from vsgraph.method.naming import Naming, bounded_odds, learn_naming
 from vsgraph.method.open_set import TextsAround, typical_match
-from vsgraph.method.text_scale import Indices, Scale, find_scale, usual_nearness
+from vsgraph.method.text_scale import Indices, Scale, find_scale
 from vsgraph.result.parts import Anchors
 
 TERMS = (
-    "bias", "graph", "evidence", "web label", "no text", "meaning", "usual meaning", "distance",
-    "name", "usual name", "name around", "name in text", "rare name in text", "usual name in text",
+    "bias", "graph", "evidence", "web label", "no text", "meaning", "distance",
+    "name", "name around", "name in text", "rare name in text", "usual name in text",
     "word in text", "called so nearby", "unnamed",
 )  # fmt: skip
-N_WITHOUT_WORDS = 8  # terms that need no names of classes
-TEXT_TERMS = slice(5, 15)
+N_WITHOUT_WORDS = 7  # terms that need no names of classes
+TEXT_TERMS = slice(5, 13)
 WEB_LIKE_TRUST = 0.69  # of the crawls with missing and exchanged texts
 WEIGHTS = {  # one row per set of terms: texts as they are, web-like texts
     True: np.array([
-        [-0.50, 0.24, 0.18, -0.23, 0.00, 0.76, -0.09, 0.42,
-         0.91, -0.07, 0.14, 1.00, 0.43, -0.08, 0.49, 0.11, 0.53],
-        [-1.51, 0.17, 0.22, 0.39, 0.47, 0.18, 0.25, 0.11,
-         0.11, 0.12, 0.86, 0.58, 0.26, 0.92, 0.13, 0.13, 0.22],
+        [-0.65, 0.27, 0.17, -0.33, 0.00, 0.89, 0.40,
+         1.19, 0.04, 1.27, 0.80, -0.30, 0.38, 0.11, 0.74],
+        [-1.83, 0.16, 0.20, 0.55, 0.55, 0.33, 0.06,
+         0.04, 1.19, 0.71, 0.61, 1.36, 0.01, 0.13, 0.33],
     ]),
     False: np.array([
-        [0.52, 0.34, 0.22, 0.57, 0.00, 1.34, -0.45, 0.57],
-        [0.58, 0.36, 0.27, 0.37, 0.09, 0.14, 0.15, 0.45],
+        [-0.27, 0.35, 0.19, 0.78, 0.00, 1.79, 0.56],
+        [0.67, 0.37, 0.26, 0.44, 0.13, 0.16, 0.50],
     ]),
 }  # fmt: skip
 EDGES = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])  # of nearness, from far to near
@@ -115,11 +116,10 @@ class Doubt:
     inputs: Inputs
     weights: Floats  # (n_terms,)
     nearness: Scale
-    usual_nearness: Floats  # (n_classes,) mean over the images of each class
     distance: Distance
     naming: Naming | None
     shift: float = 0.0  # added to all log odds, see :mod:`vsgraph.method.calibration`
-    bare: Floats | None = None  # (n_terms,), for images without text; None if it is the same
+    bare: Floats | None = None  # (n_terms,), for images without text; None if they are the same
 
     def believe(self, rows: slice, gnn: Floats, final: Floats) -> Floats:
         """Return the probability that each image of a block shows each class."""
@@ -146,7 +146,6 @@ class Doubt:
             self.inputs.labels[rows].toarray(),
             (~has_text).astype(np.float32),
             np.where(has_text, self.nearness(cosines), 0),
-            self.usual_nearness[None],
             np.log(np.maximum(self.distance.believe(every, around), LEAST_SHARE)),
             *(self.naming.terms(rows, text, around) if self.naming else ()),
         ]
@@ -167,9 +166,9 @@ def learn_doubt(
     weights = weights_at(trust, with_words=words is not None)
     texts, labels, meanings = inputs.text_embeddings, inputs.labels, inputs.label_embeddings
     scale = find_scale(texts, labels, meanings, anchors)
-    usual = usual_nearness(scale, texts, labels, meanings)
     distance = _distances(inputs, anchors, around, trust=trust)
-    return Doubt(inputs, weights, scale, usual, distance, naming)
+    bare = weights_at(min(trust, WEB_LIKE_TRUST), with_words=words is not None)
+    return Doubt(inputs, weights, scale, distance, naming, bare=bare)
 
 
 def _distances(inputs: Inputs, anchors: Anchors, around: TextsAround, *, trust: float) -> Distance:

@@ -81,7 +81,8 @@ class Inputs:
     class_names: tuple[str, ...]
     words: Words | None = None
     answers: NDArray[np.intp] | None = None  # (n_images,), what people say; None if nothing
-    prompt_embeddings: Floats | None = None  # (n_classes, n_dims), in the space of `features`
+    copies: NDArray[np.intp] | None = None  # (n_images,), a number that copies share
+    zero_shot: ZeroShot | None = None  # (n_classes, or unwanted ones too), by pictures alone
     descriptions: Floats | None = None  # (n_classes, n_text_dims), meanings without names
     n_unwanted: int = 0  # how many of the classes, the last ones, are senses that are not meant
 
@@ -115,14 +116,13 @@ class Inputs:
     @functools.cached_property
     def witnesses(self) -> dict[str, Any]:
         """What speaks of the classes besides graph, text and web label, each read by rows."""
-        prompts, words, n_classes = self.prompt_embeddings, self.words, len(self.class_names)
         found = {} if self.cnn_probs is None else {"cnn": self.cnn_probs}
-        if prompts is None:
+        if self.zero_shot is None:
             return found
-        zero_shot: Any = ZeroShot.of(self.features, prompts[:n_classes])
-        if words is not None and len(prompts) < n_classes:  # it cannot tell these senses apart
-            zero_shot = Repeated(zero_shot, np.r_[: self.n_wanted, words.unwanted_of])
-        return found | {"zero shot": zero_shot}
+        columns, n_columns = np.arange(len(self.class_names)), len(self.zero_shot.prompts)
+        if self.words is not None and n_columns < len(columns):  # it cannot tell senses apart
+            columns[self.n_wanted :] = self.words.unwanted_of
+        return found | {"zero shot": Repeated(self.zero_shot, columns)}
 
     def heard(self, rows: slice) -> dict[str, Floats]:
         """Return what each of the witnesses says of a block, (n_rows, n_classes)."""
@@ -155,6 +155,7 @@ def check_inputs(  # noqa: PLR0913
     class_names: Sequence[str] | None = None,
     words: Words | None = None,
     answers: ArrayLike | None = None,
+    copies: ArrayLike | None = None,
     prompt_embeddings: ArrayLike | None = None,
 ) -> Inputs:
     """Check that the arrays fit together; the parameters are those of :func:`vsgraph.correct`."""
@@ -181,7 +182,8 @@ def check_inputs(  # noqa: PLR0913
         class_names=check_names(class_names, n_classes=len(meaning)),
         words=None if words is None else _check_words(words, text, len(meaning)),
         answers=None if answers is None else _check_answers(answers, shape, single=single),
-        prompt_embeddings=_check_prompts(prompt_embeddings, visual, len(meaning), words),
+        copies=None if copies is None else _check_copies(copies, len(visual)),
+        zero_shot=_check_prompts(prompt_embeddings, visual, len(meaning), words),
     )
 
 
@@ -225,8 +227,8 @@ def _check_words(words: Words, text: Floats, n_classes: int) -> Words:
 
 def _check_prompts(
     prompts: ArrayLike | None, features: Floats, n_classes: int, words: Words | None
-) -> Floats | None:
-    """Return descriptions in the space of the features: of the classes, or of unwanted ones too."""
+) -> ZeroShot | None:
+    """Compare features with descriptions in their space: of classes, perhaps of unwanted senses."""
     if prompts is None:
         return None
     given = check_meanings("prompt_embeddings", prompts)
@@ -236,7 +238,19 @@ def _check_prompts(
             f"prompt_embeddings must have shape {(n_classes, features.shape[1])}, from the text "
             f"part of the model that the features come from; got {given.shape}"
         )
-    return given
+    return ZeroShot.of(features, given)
+
+
+def _check_copies(copies: ArrayLike, n_images: int) -> NDArray[np.intp]:
+    """Return the first row of each image's copies."""
+    given = np.asarray(copies)
+    if given.dtype.kind not in "iu" or given.shape != (n_images,):
+        raise InputError(
+            f"copies must be ({n_images},) whole numbers, the same for copies of one picture; got "
+            f"{given.dtype} {given.shape}"
+        )
+    _, first, number = np.unique(given, return_index=True, return_inverse=True)
+    return first[number]
 
 
 def _check_answers(

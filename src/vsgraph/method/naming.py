@@ -23,7 +23,6 @@ from vsgraph.method.text_scale import (
     Texts,
     class_means,
     find_scale,
-    usual_nearness,
 )
 from vsgraph.result.parts import Anchors
 from vsgraph.result.scores import TopScores, log_odds
@@ -52,7 +51,6 @@ class Naming:
 
     words: Words
     nearness: Scale  # of the images' own texts to the names
-    usual_nearness: Floats  # (n_classes,) mean over the images of each class
     nearness_around: Scale  # the same of the texts around
     usual_mention: Floats  # (n_classes,) share of each class's texts that have its name
     surprise: Floats  # (n_classes,) how much a name says, by how few texts of the class have it
@@ -72,7 +70,6 @@ class Naming:
         named = self.words.names[rows].toarray() & has_text
         return [
             np.where(has_text, self.nearness(text @ names.T), 0),
-            self.usual_nearness[None],
             np.where(filled_rows(around)[:, None], self.nearness_around(around @ names.T), 0),
             named,
             named * self.surprise,
@@ -127,7 +124,6 @@ def learn_naming(
 ) -> Naming:
     """Learn who is called by the name of a class; `trust` is the share of texts to be believed."""
     texts, labels, names = inputs.text_embeddings, inputs.labels, words.name_embeddings
-    nearness = find_scale(texts, labels, names, anchors)
     named = _named(words)
     probe = learn_probe(
         inputs.features, named, n_classes=named.shape[1], n_folds=FOLDS, progress=progress
@@ -140,8 +136,7 @@ def learn_naming(
     share = np.clip(mentions.share / max(trust, RAREST), RAREST, 1)  # of the images' own texts
     return Naming(
         words=words,
-        nearness=nearness,
-        usual_nearness=usual_nearness(nearness, texts, labels, names),
+        nearness=find_scale(texts, labels, names, anchors),
         nearness_around=find_scale(around, labels, names, anchors),
         usual_mention=usual,
         surprise=-np.log(share),

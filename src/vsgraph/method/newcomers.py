@@ -4,8 +4,7 @@ A new image is connected with the images of the crawl that it looks most like, a
 among them, but they do not look at it, and new images do not look at each other: the label of an
 image does not depend on what else is asked about. What is not known of it (its web label, its text)
 says nothing. All that was learned (network, weights of the witnesses, scales of the doubt) is used
-as it is; but where texts are missing, the terms of the doubt have the weights that were learned
-from crawls with many missing texts, even if the texts of this crawl are complete.
+as it is.
 """
 
 import dataclasses
@@ -18,7 +17,7 @@ from scipy.sparse import csr_array, diags_array, vstack
 from vsgraph.common.blocks import row_lengths
 from vsgraph.common.checks import Floats, filled_rows
 from vsgraph.method.answers import Lesson
-from vsgraph.method.doubt import WEB_LIKE_TRUST, Doubt, weights_at
+from vsgraph.method.doubt import Doubt
 from vsgraph.method.evidence import Weigher
 from vsgraph.method.given import TrainedNetwork
 from vsgraph.method.graph import gather, propagation_matrix
@@ -137,5 +136,4 @@ def _doubt(learned: Learned, new: Inputs, around: TextsAround) -> Doubt | Pictur
         own = filled_rows(new.text_embeddings)
         naming = dataclasses.replace(naming, words=new.words, called=called, own=own)
     distance = dataclasses.replace(doubt.distance, around=around)
-    bare = weights_at(WEB_LIKE_TRUST, with_words=naming is not None)
-    return dataclasses.replace(doubt, inputs=new, distance=distance, naming=naming, bare=bare)
+    return dataclasses.replace(doubt, inputs=new, distance=distance, naming=naming)

@@ -44,16 +44,9 @@ def find_scale(texts: Texts, labels: csr_array, vectors: Floats, anchors: Anchor
     text = unit_rows(as_floats(np.asarray(texts[sample])))
     others = ~labels[sample].toarray().astype(bool) & filled_rows(text)[:, None]
     zero = float((text @ classes.T)[others].mean()) if others.any() else 0.0
-    of_anchors = own_cosines(texts, anchors.rows, anchors.classes, classes)
+    of_anchors = _own_cosines(texts, anchors.rows, anchors.classes, classes)
     has_text = ~np.isnan(of_anchors)
     return Scale(zero, float(np.median(of_anchors[has_text])) if has_text.any() else zero)
-
-
-def usual_nearness(scale: Scale, texts: Texts, labels: csr_array, vectors: Floats) -> Floats:
-    """Return the mean nearness of the texts of each class to its vector, (n_classes,)."""
-    rows, columns = labels.tocoo().coords
-    nearness = scale(own_cosines(texts, rows, columns, unit_rows(vectors)))
-    return class_means(nearness, columns, len(vectors))
 
 
 def class_means(values: Floats, columns: Indices, n_classes: int) -> Floats:
@@ -65,7 +58,7 @@ def class_means(values: Floats, columns: Indices, n_classes: int) -> Floats:
     return (sums + PRIOR_IMAGES * middle) / (counts + PRIOR_IMAGES)
 
 
-def own_cosines(texts: Texts, rows: Indices, columns: Indices, classes: Floats) -> Floats:
+def _own_cosines(texts: Texts, rows: Indices, columns: Indices, classes: Floats) -> Floats:
     """Return the cosines of texts and one class each; NaN without text."""
 
     def compare(block: slice) -> Arrays:

@@ -19,10 +19,13 @@ from vsgraph.report.cards import make_cards
 from vsgraph.report.content import MOST_PAGES, Amounts, ClassContent, Gatherer
 from vsgraph.report.map import CrawlMap, draw_map, map_data
 from vsgraph.report.pages import copy_static, page_name, write_page
+from vsgraph.report.screened import Part, balance, rows_of, write_screened
+from vsgraph.report.screened import parts_of as screened_parts
 from vsgraph.report.since import parts_of, write_since
 from vsgraph.report.tallies import Tally
 from vsgraph.report.thumbnails import write_pictures
 from vsgraph.result.correction import Correction
+from vsgraph.screening import Screening
 
 PICTURE_BYTES = 22 * 10**6
 MOST_LISTED = 5000
@@ -38,6 +41,7 @@ def write_report(
     *,
     features: ArrayLike | None = None,
     since: Since | None = None,
+    screening: Screening | None = None,
     heading: str,
     overwrite: bool = False,
     progress: bool = False,
@@ -58,6 +62,8 @@ def write_report(
         For the map; may be mapped from disk, since only a sample is read.
     since : Since, optional
         What changed since an earlier result; it gets a page of its own.
+    screening : Screening, optional
+        Copies and flawed pictures; they get a page of their own.
     heading : str
         Title of the report.
     overwrite : bool
@@ -87,13 +93,18 @@ def write_report(
             steps.update()
     with new_folder(folder, overwrite=overwrite, written_as=REPORT) as fresh:
         others = [part.rows for part in parts_of(since)] if since else []
+        screened = screened_parts(screening, crawl, correction) if screening else []
+        others.append(rows_of(screened))
         shown = np.unique(
             np.concatenate([drawn.rows, *(content.rows for content in contents), *others])
         )
         pictures = write_pictures(
             fresh / "pictures", crawl, shown, most_bytes=PICTURE_BYTES, progress=progress
         )
-        writer = _Writer(fresh, gatherer, pictures, heading, ranked, contents, since)
+        found = screening.lines(crawl) if screening else []
+        writer = _Writer(
+            fresh, gatherer, pictures, heading, ranked, contents, since, screened, found
+        )
         counts = correction.counts | {"unreadable": 0}
         if features is not None:
             counts = correction.counts_with(np.asanyarray(features))
@@ -131,6 +142,8 @@ class _Writer:
     ranked: list[Tally]  # of all classes
     contents: list[ClassContent]  # of the classes that have a page
     since: Since | None  # what changed since an earlier result
+    screened: list[Part]  # copies and flawed pictures
+    found: list[str]  # the same in words
 
     def __post_init__(self) -> None:
         self.correction = self.gatherer.correction
@@ -141,8 +154,13 @@ class _Writer:
         (self.folder / "classes").mkdir()
 
     def write_index(self, drawn: CrawlMap, counts: dict[str, int], *, n_shown: int) -> None:
-        """Write the first page, on the whole crawl, and the one on what changed."""
+        """Write the first page, on the whole crawl, and those on what changed and on pictures."""
         correction, crawl = self.correction, self.gatherer.crawl
+        if self.screened:
+            write_screened(
+                self.folder, self.screened, crawl, correction, heading=self.heading,
+                pictures=self.pictures,
+            )  # fmt: skip
         if self.since is not None:
             write_since(
                 self.folder, self.since, crawl, correction, heading=self.heading,
@@ -163,6 +181,8 @@ class _Writer:
                 "is_checked": correction.is_checked,
                 "is_doubted": correction.unwanted is not None,
                 "tallies": self.ranked[:MOST_LISTED], "n_classes": len(self.names),
+                "found": self.found, "has_pictures": bool(self.screened),
+                "balance": balance(correction),
                 "map": drawn, "map_data": data, "problems": crawl.problems.lines(),
                 "n_unreadable": n_shown - len(self.pictures), "n_shown": n_shown,
                 "settings": dataclasses.asdict(correction.settings),

@@ -1,4 +1,4 @@
-"""Images by class, decision, rule, confidence, source, answer and words."""
+"""Images by class, decision, rule, confidence, source, picture, answer and words."""
 
 import dataclasses
 import math
@@ -12,9 +12,12 @@ from vsgraph.errors import InputError
 from vsgraph.report.tallies import Rows
 from vsgraph.result.parts import UNANSWERED, Decision, Rule
 from vsgraph.review.view import View
+from vsgraph.screening.screened import FLAWS
 
 ORDERS = ("least sure", "most sure", "crawl")
 ANSWERED = ("", "no", "yes", "conflict")
+COPIES, DIFFERING = "copies", "copies under several labels"
+PICTURES = (COPIES, DIFFERING, *FLAWS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Filters:
     least: float = 0.0  # of the confidence
     most: float = 1.0
     source: str = ""
+    pictures: str = ""  # copies, those whose labels differ, or a flaw
     answered: str = ""
     words: str = ""
     order: str = ORDERS[0]
@@ -72,6 +76,7 @@ def _check(filters: Filters) -> None:
         ("rule", {r.name.lower() for r in Rule}),
         ("order", set(ORDERS)),
         ("answered", set(ANSWERED)),
+        ("pictures", set(PICTURES)),
     ):
         value = getattr(filters, name)
         if value and value not in known:
@@ -98,10 +103,32 @@ def find(
     if filters.source and view.sources is not None:
         names, numbers = view.sources
         fits &= numbers == (names.index(filters.source) if filters.source in names else -1)
+    if filters.pictures:
+        fits &= _by_pictures(view, filters.pictures)
     rows = np.flatnonzero(fits)
     if filters.words:
         rows = view.with_words(rows, filters.words)
+    if filters.pictures in {COPIES, DIFFERING} and view.screening is not None:
+        return rows[np.lexsort((view.screening.ranks[rows], view.screening.groups[rows]))]
     return _ordered(view, rows, filters.order)
+
+
+def _by_pictures(view: View, asked: str) -> NDArray[np.bool_]:
+    """Return which images have copies, or the flaw asked for; none if the run did not look."""
+    screening = view.screening
+    if screening is None:
+        return np.zeros(len(view), bool)
+    if asked == COPIES:
+        return np.asarray(screening.sizes > 1)
+    if asked == DIFFERING:
+        return screening.differing(view.crawl.labels_matrix())
+    return screening.has(asked)
+
+
+def count_pictures(view: View) -> dict[str, int]:
+    """Return how many images there are of each kind of picture, if there are any."""
+    counts = {name: int(_by_pictures(view, name).sum()) for name in PICTURES}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _by_labels(view: View, filters: Filters) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from vsgraph.report.pages import templates
 from vsgraph.report.tallies import Rows
 from vsgraph.result.parts import UNANSWERED, Decision, Rule
 from vsgraph.review.boards import board, group_rows
-from vsgraph.review.finding import ANSWERED, ORDERS, Filters, find
+from vsgraph.review.finding import ANSWERED, ORDERS, PICTURES, Filters, count_pictures, find
 from vsgraph.review.maps import Maps
 from vsgraph.review.pictures import Thumbnails
 from vsgraph.review.senses import senses_of
@@ -82,6 +82,7 @@ class Review:
             "classes.html", view, "classes", shown=shown, n_found=len(order), find=wanted,
             n_answered_by=n_answered, counts=view.correction.counts,
             answers=self.session.answers,
+            pictures=view.keep("pictures", lambda: count_pictures(view)),
         )  # fmt: skip
 
     def class_board(self, request: Request) -> Response:
@@ -147,7 +148,7 @@ class Review:
             n_found=len(rows), page=page, n_pages=n_pages, n_open=self._n_open(rows),
             address=f"/find?{filters.query()}&page=", set=f"find:{filters.query()}",
             decisions=[d.name.lower() for d in Decision], rules=[r.name.lower() for r in Rule],
-            orders=ORDERS, answered=ANSWERED, sources=sources,
+            orders=ORDERS, answered=ANSWERED, sources=sources, pictures=PICTURES,
         )  # fmt: skip
 
     def found(self, view: View, filters: Filters) -> Rows:

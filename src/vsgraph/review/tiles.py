@@ -16,6 +16,7 @@ from vsgraph.review.view import View
 LONGEST_ALT = 90
 LONGEST_TEXT = 2000
 N_NEAR = 6
+MOST_COPIES = 20  # whose labels are named
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +70,7 @@ def describe(session: Session, view: View, row: int) -> dict[str, Any]:
         "source": _source(view, row),
         "texts": {field: text for field, text in texts.items() if text},
         "decision": DONE[why.decision],
-        "reason": why.reason,
+        "reason": why.reason + _about_picture(view, row),
         "web": why.web_labels,
         "final": why.final_labels,
         "confidence": round(float(view.confidence[row]), 4),
@@ -90,6 +91,20 @@ def _source(view: View, row: int) -> str:
         return ""
     names, numbers = view.sources
     return names[int(numbers[row])]
+
+
+def _about_picture(view: View, row: int) -> str:
+    """Return what else is known of a picture, in words: its copies and flaws."""
+    screening = view.screening
+    if screening is None:
+        return ""
+    flaws = screening.words(np.array([row]))[0]
+    about = f"; picture: {flaws}" if flaws else ""
+    copies = np.flatnonzero(screening.groups == screening.groups[row])
+    if len(copies) > 1:
+        labels = {name for copy in copies[:MOST_COPIES] for name in view.web_names(int(copy))}
+        about += f"; {len(copies):,} copies, found as {', '.join(map(clip, sorted(labels)))}"
+    return about
 
 
 def _said(answer: Answer | None) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from vsgraph.report.tallies import Rows
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Decision
 from vsgraph.runs import Run
+from vsgraph.screening import Screening
 
 MOST_KEPT = 48  # boards in memory
 
@@ -118,6 +119,11 @@ class View:
         matrix = label_matrix(self.correction.web_labels, len(self.names), np.float64).T
         counts = [matrix @ (self.correction.decisions == d).astype(np.float64) for d in Decision]
         return np.column_stack([np.asarray(column).ravel() for column in counts]).astype(np.intp)
+
+    @functools.cached_property
+    def screening(self) -> Screening | None:
+        """Copies and flawed pictures, if the run looked for them."""
+        return self.run.screening
 
     @functools.cached_property
     def meanings(self) -> dict[str, Meaning]:

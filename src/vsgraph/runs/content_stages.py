@@ -44,6 +44,7 @@ def screen_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
     groups = find_copies(keys, squares, job.outputs.features(), graph, progress=job.progress)
     screening = screen(measures, groups, labels)
     screening.save(folder)
+    job.know_copies(groups)
     lines = screening.lines(job.crawl)
     for line in lines:
         job.tell(line)

@@ -153,10 +153,14 @@ class RunFolder:
     def stage_record(self, name: str, key: str) -> dict[str, Any] | None:
         """Return the record of a finished stage; None if it is not finished."""
         path = self.stage_folder(name, key) / STAGE_RECORD
+        text: str | bytes | None
         if path.exists():
-            return json.loads(path.read_text(encoding="utf-8"))
-        text = self.copy.stage_record(f"{name}-{key}") if self.copy else None
-        return None if text is None else json.loads(text)
+            text = path.read_bytes()
+        else:
+            text = self.copy.stage_record(f"{name}-{key}") if self.copy else None
+        with contextlib.suppress(ValueError):  # damaged: it is made again
+            return None if text is None else json.loads(text)
+        return None
 
     def publish_stage(self, name: str, key: str) -> None:
         """Upload a finished stage, if the run lies in a store."""

@@ -18,7 +18,6 @@ from vsgraph.judge.since import Version
 from vsgraph.neighbors.known import Digests, Known, known_neighbors, match_rows
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
-from vsgraph.runs.names import STAGE_RECORD
 from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.stage_files import DIGESTS, load_decisions, load_graph
 from vsgraph.settings import Settings
@@ -38,8 +37,8 @@ class Former:
     def of(cls, folder: RunFolder) -> "Former | None":
         """Return the current result of a run, before it is replaced; None if it is not whole."""
         keys = {name: stage["key"] for name, stage in folder.stages.items()}
-        stages = [folder.stage_folder(name, key) / STAGE_RECORD for name, key in keys.items()]
-        if folder.made is None or not all(record.exists() for record in stages):
+        records = [folder.stage_record(name, key) for name, key in keys.items()]
+        if folder.made is None or None in records:
             return None
         choices = Choices.from_dict(folder.made["asked"]["choices"])
         outputs = Outputs(folder, keys, choices)

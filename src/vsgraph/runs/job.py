@@ -7,6 +7,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vsgraph.answers import Answers, read_answers
 from vsgraph.cluster import Parts
 from vsgraph.common.checks import Floats
@@ -106,6 +109,11 @@ class RunJob:
             if self.former is not None and self.former.places(self.digests) is not None:
                 return self.former.weights(self.inputs.class_names)
         return None
+
+    def know_copies(self, groups: NDArray[np.intp]) -> None:
+        """Let the stages that follow know which images are copies, (n_images,)."""
+        if "inputs" in vars(self):  # otherwise they are read from disk with all arrays
+            self.inputs = dataclasses.replace(self.inputs, copies=groups)
 
     def result(self, name: str) -> Any:  # noqa: ANN401
         """Return the result of a stage of Algorithm 1: from memory, from disk, or computed."""

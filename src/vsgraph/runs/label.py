@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vsgraph.common.checks import label_matrix
-from vsgraph.common.files import file_errors, whole_file
+from vsgraph.common.files import file_errors, mend_leftovers, whole_file
 from vsgraph.common.stores import place
 from vsgraph.crawls.crawl import OTHERS, Crawl
 from vsgraph.crawls.newcomers import read_newcomers
@@ -89,6 +89,7 @@ class Labeled:
                 f"{target} exists already; choose another name, or pass --overwrite "
                 "(overwrite=True)"
             )
+        mend_leftovers(target.parent)
         with whole_file(target) as unfinished:
             pyarrow.csv.write_csv(self.table, unfinished)
 
@@ -230,6 +231,7 @@ class Labeler:
     ) -> Inputs:
         """Return the arrays of new images as the stages read them."""
         outputs, names = self.run.outputs, self.job.crawl.class_names
+        zero_shot = self.job.inputs.zero_shot
         web_labels = crawl.web_labels.astype(np.intp)
         words = outputs.words(len(self.job.crawl))
         if words is not None:
@@ -242,6 +244,7 @@ class Labeler:
             label_embeddings=np.asarray(outputs.label_embeddings()), web_labels=web_labels,
             labels=label_matrix(web_labels, len(names)), cnn_probs=cnn, graph=None, sources=None,
             class_names=names, words=words,
+            zero_shot=zero_shot and dataclasses.replace(zero_shot, features=features),
         ).with_words()  # fmt: skip
 
 

@@ -107,6 +107,12 @@ class Outputs:
         """Return the answers that the labels were made with, (n_images,), if there were any."""
         return open_array(self["answers"] / "labels.npy") if "answers" in self.keys else None
 
+    def copies(self) -> NDArray[np.intp] | None:
+        """Return a number that copies share, (n_images,); None before they are looked for."""
+        key = self.keys.get("screening")
+        is_done = key is not None and self.folder.stage_record("screening", key) is not None
+        return Screening.load(self["screening"]).groups if is_done else None
+
     def arrays(self, crawl: Crawl) -> dict[str, Any]:
         """Return the arrays that :func:`vsgraph.correct` takes, mapped from disk."""
         return {
@@ -119,6 +125,7 @@ class Outputs:
             "sources": crawl.sources,
             "words": self.words(len(crawl)),
             "answers": self.answers(),
+            "copies": self.copies(),
             "prompt_embeddings": self.prompt_embeddings(),
         }
 

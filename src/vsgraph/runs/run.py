@@ -307,8 +307,8 @@ class Run:
             )
         write_report(
             folder, crawl, self.correction, self.meanings, features=self.features,
-            since=self.since, heading=f"{heading}, corrected by vsgraph", overwrite=True,
-            progress=progress,
+            since=self.since, screening=self.screening, overwrite=True, progress=progress,
+            heading=f"{heading}, corrected by vsgraph",
         )  # fmt: skip
 
     def label(self, new: Any, **options: Any) -> "Labeled":  # noqa: ANN401

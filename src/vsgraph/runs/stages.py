@@ -47,6 +47,7 @@ PROVIDERS = {  # the stage that gives each array of Algorithm 1, if the user doe
     "words": "words",
     "prompt_embeddings": "prompts",
     "answers": "answers",
+    "copies": "screening",
 }
 
 

@@ -22,7 +22,7 @@ DROPS = (DUPLICATES, "placeholders", *FLAWS[:-1])  # what an export can leave ou
 TINY_SIDE = 64  # pixels, and less than half of what is usual in the crawl
 DARK_END = 64.0  # of 255: what 99 % of the pixels stay below
 BLANK_SPREAD = 5.0  # gray levels
-BLURRED = 0.15  # of the energy of details twice as large
+BLURRED = 0.15  # of the energy of details twice as large, and less than half of what is usual
 PAGE, STROKES = 0.45, 0.45  # shares of a page of text
 PLAIN = 0.75  # share of one gray level in a drawing or a notice
 MANY_LABELS, SEVERAL_LABELS, MANY_COPIES = 4, 3, 3
@@ -174,7 +174,9 @@ def flaws_of(numbers: NDArray[np.float32]) -> dict[str, Mask]:
     of = dict(zip(MEASURES, numbers.T, strict=True))
     read = of["width"] > 0
     shorter = np.minimum(of["width"], of["height"])
-    usual = float(np.median(shorter[read])) if read.any() else 0.0
+    usual, sharp = (
+        float(np.median(v[read])) if read.any() else 0.0 for v in (shorter, of["sharpness"])
+    )
     dark = read & (of["dark_end"] < DARK_END)
     blank = read & (of["spread"] < BLANK_SPREAD)
     text = read & (of["page"] >= PAGE) & (of["strokes"] >= STROKES)
@@ -183,7 +185,7 @@ def flaws_of(numbers: NDArray[np.float32]) -> dict[str, Mask]:
         "tiny": read & (shorter < TINY_SIDE) & (shorter < usual / 2),
         "dark": dark,
         "blank": blank & ~dark,
-        "blurred": read & (of["sharpness"] < BLURRED) & ~blank & ~dark,
+        "blurred": read & ~blank & ~dark & (of["sharpness"] < min(BLURRED, sharp / 2)),
         "text": text,
     }
 

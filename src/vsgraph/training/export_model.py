@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vsgraph.common.files import whole_file
+from vsgraph.common.files import mend_leftovers, whole_file
 from vsgraph.common.stores import refuse_stored
 from vsgraph.encoders.runtimes.conversion import quietly, to_onnx
 from vsgraph.encoders.runtimes.models import Model, need
@@ -30,6 +30,7 @@ def export_model(folder: str | Path, out: str | Path, *, overwrite: bool = False
     need("exporting a model", "encoders", "torch")
     model, checkpoint = checkpoint_model(Path(folder))
     path.parent.mkdir(parents=True, exist_ok=True)
+    mend_leftovers(path.parent)
     names = "\n".join(" ".join(name.split()) for name in checkpoint.class_names)
     with whole_file(path) as unfinished, quietly():
         write = _write_onnx if path.suffix == ".onnx" else _write_torch

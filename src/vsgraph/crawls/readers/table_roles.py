@@ -16,8 +16,9 @@ KNOWN = {
         "img", "image_file",
     ),
     "label": (
-        "web_label", "label", "labels", "query", "search_query", "class", "class_name", "category",
-        "hashtag", "keyword", "wnid", "synset", "web_labels",
+        "web_label", "label", "labels", "query", "search_query", "search_term", "class",
+        "class_name", "category", "hashtag", "keyword", "search_keyword", "search", "term", "topic",
+        "wnid", "synset", "web_labels",
     ),
     "source": ("source", "engine", "origin", "platform"),
     "truth": ("truth", "true_label", "true_labels", "ground_truth", "gold", "clean_label"),

@@ -25,7 +25,7 @@ from vsgraph.crawls.columns import (
 from vsgraph.crawls.crawl import Crawl, own_files
 from vsgraph.crawls.picture_tables import PLACE
 from vsgraph.crawls.problems import Problems
-from vsgraph.crawls.readers.table_files import ENDINGS, header_of, raw_blocks
+from vsgraph.crawls.readers.table_files import ENDINGS, header_of, listed, raw_blocks
 from vsgraph.crawls.readers.table_roles import Roles, find_roles
 from vsgraph.errors import InputError, VSGraphWarning
 
@@ -54,19 +54,26 @@ def read_table(
     if any(roles.inside for roles in all_roles):
         images = None  # the pictures are in the table
     root = images or (path if path.is_dir() else path.parent)
-    gathered = Gathered(problems, all_roles[0].text)
+    gathered, is_bare = Gathered(problems, all_roles[0].text), False
     for file, roles in zip(files, all_roles, strict=True):
-        prefix = "" if images else file.parent.relative_to(root).as_posix().removeprefix(".")
-        prefix = prefix if images else _folder_of_pictures(file, roles, root, prefix)
+        own = "" if images else file.parent.relative_to(root).as_posix().removeprefix(".")
+        prefix = own if images else _folder_of_pictures(file, roles, root, own)
+        is_bare |= prefix != own and roles.label is None and not unlabeled
         reader = _Blocks(file, roles, root, prefix, label_separator, problems, unlabeled)
         for block in reader.tables():
             gathered.add(_same_columns(block, gathered.text_fields))
-    listed = read_class_list(classes) if classes is not None else None
-    if listed is not None:
-        gathered.blocks = [_with_names(block, listed) for block in gathered.blocks]
+    known = read_class_list(classes) if classes is not None else None
+    if known is not None:
+        gathered.blocks = [_with_names(block, known) for block in gathered.blocks]
     many = f" in {len(files)} files" if len(files) > 1 else ""
     kind = f"a table ({files[0].suffix.removeprefix('.')}{many})"
-    crawl = gathered.crawl(kind, root, classes=listed)
+    crawl = gathered.crawl(kind, root, classes=known)
+    if is_bare and len(crawl.class_names) == 1:
+        raise InputError(
+            f"{files[0]} has no column for the label, and all pictures lie in one folder, "
+            f"{crawl.class_names[0]!r}; it has {listed(header_of(files[0]))}: name one with "
+            "--column label=NAME"
+        )
     _hint_at_separator(crawl)
     return crawl
 

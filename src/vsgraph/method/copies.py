@@ -1,0 +1,50 @@
+"""Beyond the paper: copies of one picture show the same, so they share what is known of them.
+
+Each copy came with its own label and text. The log odds that an image shows a class are averaged
+over its copies: labels that agree stay as sure as they were, and of labels that differ, those win
+that texts and pictures speak for. One picture under many labels is believed under none of them.
+"""
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import expit
+
+from vsgraph.common.blocks import row_blocks
+from vsgraph.method.scoring import ImageScores
+from vsgraph.result.scores import log_odds
+
+Groups = NDArray[np.intp]
+
+
+def share_scores(scores: ImageScores, groups: Groups | None) -> ImageScores:
+    """Return scores in which copies share the mean of their log odds.
+
+    `groups` names the copies of each image by one number, (n_images,). Only where each class is
+    judged by itself; what people said is not shared here.
+    """
+    if groups is None or scores.unwanted is None:
+        return scores
+    copied = np.flatnonzero(np.bincount(groups, minlength=len(groups))[groups] > 1)
+    copied = copied[~scores.silent[copied]]
+    order = copied[np.argsort(groups[copied], kind="stable")]
+    final, unwanted = scores.final.copy(), np.array(scores.unwanted)
+    for rows in _whole_groups(order, groups, row_bytes=16 * scores.final.shape[1]):
+        _, number = np.unique(groups[rows], return_inverse=True)
+        members = csr_array((np.ones(len(rows)), (number, np.arange(len(rows)))))
+        size = np.asarray(members.sum(axis=1))[:, None]
+        final.put(rows, expit((members @ log_odds(scores.final[rows]) / size)[number]))
+        mostly = np.asarray(members @ (unwanted[rows] >= 0)) * 2 > size.ravel()
+        unwanted[rows[~mostly[number]]] = -1
+    return dataclasses.replace(scores, final=final, unwanted=unwanted)
+
+
+def _whole_groups(order: Groups, groups: Groups, *, row_bytes: int) -> list[Groups]:
+    """Cut rows that are sorted by group into blocks that hold whole groups."""
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    blocks = row_blocks(len(order), row_bytes=row_bytes)
+    cuts = np.unique([starts[np.searchsorted(starts, block.start)] for block in blocks[1:]
+                      if block.start <= starts[-1]]).astype(int)  # fmt: skip
+    return [part for part in np.split(order, cuts) if len(part)]
