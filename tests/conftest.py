@@ -5,6 +5,8 @@ import pytest
 from s3_server import SECRET, S3Server
 from two_senses import make_two_senses
 
+collect_ignore_glob = ["*conftest.py"]  # they hold fixtures, no examples
+
 
 @pytest.fixture(scope="session")
 def two_senses():
