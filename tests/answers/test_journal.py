@@ -12,7 +12,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vsgraph.answers import AUDIT, Answer, Journal, picture_keys, read_answers
@@ -298,6 +298,7 @@ def test_undoing_everything_leaves_nothing_and_redoing_brings_it_back(steps):
     assert merge_entries([*added, *undo, *redo]) == merge_entries(added)
 
 
+@settings(deadline=None)  # each answer waits for the disk
 @given(st.text(max_size=20), st.lists(st.text(max_size=9), max_size=3))
 def test_any_text_survives(tmp_path_factory, image, names):
     folder = tmp_path_factory.mktemp("answers")

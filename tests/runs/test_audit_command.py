@@ -21,21 +21,21 @@ def audit(world, *more, told=""):
     return done.output
 
 
-def n_exported(run):
-    return int((run.correction.decisions != Decision.REJECT).sum())
+def n_exported(world):
+    return int((Run.open(world / "run").correction.decisions != Decision.REJECT).sum())
 
 
 def test_an_audit_is_asked_stopped_and_resumed(world):
-    n_left = n_exported(Run.open(world / "run"))
+    n = n_exported(world)
     first = audit(world, told="y\nq\n")
     assert "1 of 5: " in first
     assert "100.0 % of the exported labels are right" in first
-    assert f"1 check of {n_left} images; 4 unanswered" in first
+    assert f"1 check of {n} images; 4 unanswered" in first
     other = next(name for name in Run.open(world / "run").crawl.class_names)
     second = audit(world, told=f"x\nn\nzebra\n{other}\nn\n\ns\ny\n")
     assert "1 of 5" not in second
     assert "'zebra' is no class of this run" in second
-    assert f"4 checks of {n_left} images; 1 unanswered" in second
+    assert f"4 checks of {n} images; 1 unanswered" in second
     assert audit(world, told="").splitlines()[-1] == second.splitlines()[-1]  # nobody answers
     answers = read_answers(world / "run" / "answers")
     assert answers.given == {}
@@ -46,13 +46,12 @@ def test_answers_say_what_an_image_shows_and_count_for_the_labels_of_now(world):
     run = Run.open(world / "run")
     before = Audit.open(run, 12)
     audit(world, "--images", "12", told="y\n" * 12)
-    n_left = n_exported(run)
-    assert (before.statement().n_right, before.statement().n_checks) == (n_left, n_left)
+    assert before.statement().n_right == before.statement().n_checks == n_exported(world)
     assert before.statement().low == 1  # all were checked
     correct_small(None, world / "run", settings={"purity": 0.99}, with_report=False)
     after = Audit.open(Run.open(world / "run"), 12)
     left = after.run.correction.decisions != Decision.REJECT
-    assert 0 < left.sum() < n_left
+    assert 0 < left.sum() < 12
     assert after.statement().n_checks == after.statement().n_right == left.sum()
     assert after.missing() == []
     row = int(after.rows[0])
