@@ -88,7 +88,6 @@ def test_every_case_is_learned_and_judged(vectors):
     assert many[OURS]["top_1"] > many[WEB]["top_1"] + 0.1  # the captions still tell
     known = head_cases.unknown_classes(split, 0)
     assert all(0 <= value <= 1 for found in known.values() for value in found.values())
-    assert known["p_g, of the paper"]["silent"] > known[WEB]["silent"]
     several = head_cases.several(split, 0)
     assert several[OURS]["map"] > several[WEB]["map"]
 
