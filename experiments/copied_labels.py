@@ -18,8 +18,8 @@ from vsgraph.method.probe import linear_probe
 from vsgraph.runs import Run
 
 
-def with_copies(run: Run, n_copies: int, seed: int = 0) -> tuple[dict, np.ndarray, np.ndarray]:
-    """Return the arrays with copies, the groups, and the photo that each row shows."""
+def with_copies(run: Run, n_copies: int, seed: int = 0) -> tuple[dict, np.ndarray]:
+    """Return the arrays with copies, and the photo that each row shows."""
     random = np.random.default_rng(seed)
     arrays, n_classes = run.arrays(), len(run.crawl.class_names)
     arrays.pop("copies")
@@ -50,29 +50,38 @@ def with_copies(run: Run, n_copies: int, seed: int = 0) -> tuple[dict, np.ndarra
         "cnn_probs": linear_probe(features, web, n_classes=n_classes),
         "graph": None, "sources": None,
     }  # fmt: skip
-    return arrays, shown.astype(np.intp), silent
+    return arrays, shown.astype(np.intp)
 
 
 def main(path: str, n_copies: str) -> None:
     """Print right labels and coverage, without and with the sharing of scores."""
     run = Run.open(path)
-    arrays, shown, _ = with_copies(run, int(n_copies))
+    arrays, shown = with_copies(run, int(n_copies))
+    web = arrays["web_labels"]
     truth = run.crawl.truth.toarray()[shown]
-    copied = np.bincount(shown)[shown] > 1
-    for copies in (None, shown):
+    copied = (np.bincount(shown)[shown] > 1) & (shown != 0)
+    same = np.ones(len(run.crawl), bool)
+    np.logical_and.at(same, shown, web == web[shown])
+    kinds = {"labels differ": copied & ~same[shown], "labels agree": copied & same[shown],
+             "under all labels": shown == 0, "no copies": ~copied & (shown != 0)}  # fmt: skip
+    for how, copies in (("alone", None), ("shared", shown)):
         done = vsgraph.correct(**arrays, class_names=run.crawl.class_names, copies=copies)
-        left = done.final_labels >= 0
-        right = truth[np.arange(len(left)), np.maximum(done.final_labels, 0)]
-        for name, rows in (("all", np.ones(len(left), bool)), ("copied", copied),
-                           ("placeholder", shown == 0), ("others", ~copied)):  # fmt: skip
-            here = left & rows
-            web = truth[np.arange(len(left)), arrays["web_labels"]][rows].mean()
-            how = "alone" if copies is None else "shared"
+        likeliest = truth[np.arange(len(web)), done.final_probs.argmax()]
+        belief, left = done.final_probs.max(), done.final_labels >= 0
+        right = truth[np.arange(len(web)), np.maximum(done.final_labels, 0)]
+        for name, rows in kinds.items():
             print(
-                f"{how:7s}{name:12s} {rows.sum():6d} web {web:.3f} exported "
-                f"{here.sum() / rows.sum():.3f} right {right[here].mean():.4f} estimate "
-                f"{done.confidence[here].mean():.3f} right kept {(right & here).mean():.4f}"
+                f"{how:7s} {name:17s} {rows.sum():6d} right {likeliest[rows].mean():.4f}, "
+                f"at 95 % right {coverage(belief[rows], likeliest[rows]):.3f}; exported "
+                f"{left[rows].mean():.3f}, of them right {right[rows & left].mean():.4f}"
             )
+
+
+def coverage(belief: np.ndarray, right: np.ndarray, share: float = 0.95) -> float:
+    """Return how many of the surest labels can be had so that a share of them is right."""
+    hits = np.cumsum(right[np.argsort(-belief, kind="stable")])
+    enough = np.flatnonzero(hits / np.arange(1, len(hits) + 1) >= share)
+    return (enough[-1] + 1) / len(hits) if len(enough) else 0.0
 
 
 if __name__ == "__main__":

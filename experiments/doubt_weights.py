@@ -27,10 +27,11 @@ from vsgraph.meanings.mentions import find_mentions
 from vsgraph.meanings.senses import Meaning
 from vsgraph.meanings.wordnet import WordNet
 from vsgraph.method.algorithm import Solver
-from vsgraph.method.doubt import N_WITHOUT_WORDS, TERMS, Doubt
+from vsgraph.method.doubt import HARDLY, N_WITHOUT_WORDS, TERMS, Doubt
 from vsgraph.method.inputs import Words, check_inputs
 from vsgraph.result.scores import log_odds
 
+PENALTY_OF_PICTURES = 2e-3
 PENALTY = 5e-4  # the likeliest for the other half of the classes, if it is learned from one
 CANDIDATES = 3  # classes per photo that are learned from: the web label and the likeliest
 
@@ -165,14 +166,14 @@ def _terms(doubt: Doubt, weigher: Any, network: Any, cnn: Any) -> tuple[Any, Any
     return np.concatenate(parts), np.concatenate(evidence)
 
 
-def learn(crawls: list[Judged]) -> NDArray[np.floating]:
+def learn(crawls: list[Judged], penalty: float = PENALTY) -> NDArray[np.floating]:
     """Return the weights under which the truth of all crawls is likeliest; each counts the same."""
     samples = [(c.terms[c.candidates].astype(np.float64), c.shown[c.candidates]) for c in crawls]
 
     def loss(weights: NDArray[np.floating]) -> tuple[float, NDArray[np.floating]]:
         free = weights.copy()
         free[0] = 0
-        total, slope = PENALTY * (free**2).sum(), 2 * PENALTY * free
+        total, slope = penalty * (free**2).sum(), 2 * penalty * free
         for terms, shown in samples:
             odds = terms @ weights
             total += (np.logaddexp(0, odds) - shown * odds).mean() / len(samples)
@@ -184,8 +185,10 @@ def learn(crawls: list[Judged]) -> NDArray[np.floating]:
 
 def usual(crawl: Judged, weights: NDArray[np.floating]) -> float:
     """Return the log odds of the estimated share of right web labels, for `calibration.USUAL`."""
-    rows, own = np.arange(len(crawl.web_labels)), crawl.web_labels
-    return float(log_odds(expit(crawl.terms[rows, own] @ weights).mean(keepdims=True))[0])
+    terms = crawl.terms[np.arange(len(crawl.web_labels)), crawl.web_labels]
+    probs, right = expit(terms @ weights), np.exp(terms[:, TERMS.index("distance")])
+    believed = np.where(right < HARDLY, np.minimum(probs, right), probs)
+    return float(log_odds(believed.mean(keepdims=True))[0])
 
 
 def main() -> None:
@@ -198,7 +201,7 @@ def main() -> None:
     data = read_coco_web(options.data)
     other = read_coco_web(options.judge) if options.judge else None
     silent = [judge_pictures(data, form) for form in forms(data) if not form.web_like]
-    print("without text: bias, graph, web label", learn(silent).round(2))
+    print("without text: bias, graph, web label", learn(silent, PENALTY_OF_PICTURES).round(2))
     for with_words in (True, False):
         made = [(form, judge(data, form, with_words=with_words)) for form in forms(data)]
         sets = {

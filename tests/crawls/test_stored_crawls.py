@@ -162,6 +162,7 @@ def test_a_name_that_climbs_stays_within_the_crawl(s3):
     assert list(crawl.read_images()) == [b"", picture(1)]
 
 
+@pytest.mark.slow
 def test_a_store_that_goes_away_is_not_a_picture_that_is_missing(tmp_path, s3, monkeypatch):
     other = S3Server()
     monkeypatch.setenv("AWS_ENDPOINT_URL", other.url)

@@ -123,6 +123,7 @@ def test_other_settings_repeat_what_depends_on_them_and_old_stages_go(stored, mo
     assert sum(key.startswith("decisions") for key in keys) <= 2
 
 
+@pytest.mark.slow
 def test_a_table_of_meanings_edited_in_the_store_counts(stored):
     table = stored.objects("stored")["runs/a/meanings.csv"].decode()
     edited = table.replace("nocturnal", "night-time") if "nocturnal" in table else f"{table}\n"
@@ -167,7 +168,7 @@ def is_write(request, part):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["stages/scores-", "stages/decisions-", "run.json"])
+@pytest.mark.parametrize("part", ["stages/scores-", "run.json"])
 def test_killed_in_the_midst_of_an_upload(stored, finished, monkeypatch, tmp_path, part):
     old = labels()
     n_seen = []
@@ -270,6 +271,7 @@ def test_a_review_answers_into_the_store(stored):
     assert b'"b-1"' in stored.objects("stored")["runs/a/answers/ann.jsonl"]
 
 
+@pytest.mark.slow
 def test_decide_and_learning_from_it(stored, tmp_path):
     found = Run.open(RUN)
     image, name = found.crawl.table["image"][0].as_py(), found.crawl.class_names[0]

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def open_workers(address: str) -> Iterator["RayWorkers"]:
         yield RayWorkers(ray)
         return
     _check_answer(address)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), chdir(sys.prefix):  # workers import from where it starts
         warnings.simplefilter("ignore")
         ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
     try:
@@ -56,7 +56,7 @@ def _check_answer(address: str) -> None:
     try:
         if address != "auto":
             socket.create_connection((host, int(port)), timeout=PATIENCE).close()
-        command = [sys.executable, "-c", GREETING, address]
+        command = [sys.executable, "-P", "-c", GREETING, address]
         subprocess.run(command, timeout=PATIENCE, check=True, capture_output=True, text=True)  # noqa: S603
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", None) or f"{error}").strip().split("\n")[-1]
@@ -76,8 +76,9 @@ class RayWorkers:
 
     def describe(self) -> str:
         """Return how large the cluster is."""
-        alive = [node for node in self.ray.nodes() if node["Alive"]]
-        return f"{len(alive)} machines, {self._n_processors()} processors"
+        n_alive = sum(node["Alive"] for node in self.ray.nodes())
+        counts = ((n_alive, "machine"), (self._n_processors(), "processor"))
+        return ", ".join(f"{n:,} {what}{'s' if n != 1 else ''}" for n, what in counts)
 
     def _n_processors(self) -> int:
         return max(1, int(self.ray.cluster_resources().get("CPU", 1)))

@@ -1,8 +1,13 @@
 """Beyond the paper: copies of one picture show the same, so they share what is known of them.
 
-Each copy came with its own label and text. The log odds that an image shows a class are averaged
-over its copies: labels that agree stay as sure as they were, and of labels that differ, those win
-that texts and pictures speak for. One picture under many labels is believed under none of them.
+Each copy came with its own label and text. Of the log odds x_1 ... x_n that the copies show a
+class, all of them get::
+
+    (max x  +  (n - 1) mean x) / n
+
+Labels that agree stay as sure as they were. Of two that differ, the one wins that texts and
+pictures speak for, and the surest copy counts most, since another may have no text. The more copies
+there are, the more all of them must agree: one picture under many labels is believed under none.
 """
 
 import dataclasses
@@ -20,7 +25,7 @@ Groups = NDArray[np.intp]
 
 
 def share_scores(scores: ImageScores, groups: Groups | None) -> ImageScores:
-    """Return scores in which copies share the mean of their log odds.
+    """Return scores that copies share.
 
     `groups` names the copies of each image by one number, (n_images,). Only where each class is
     judged by itself; what people said is not shared here.
@@ -35,7 +40,11 @@ def share_scores(scores: ImageScores, groups: Groups | None) -> ImageScores:
         _, number = np.unique(groups[rows], return_inverse=True)
         members = csr_array((np.ones(len(rows)), (number, np.arange(len(rows)))))
         size = np.asarray(members.sum(axis=1))[:, None]
-        final.put(rows, expit((members @ log_odds(scores.final[rows]) / size)[number]))
+        odds = log_odds(scores.final[rows])
+        starts = np.flatnonzero(np.diff(number, prepend=-1))
+        highest = np.maximum.reduceat(odds, starts, axis=0)  # (n_groups, n_classes)
+        mean = members @ odds / size
+        final.put(rows, expit((highest + (size - 1) * mean) / size)[number])
         mostly = np.asarray(members @ (unwanted[rows] >= 0)) * 2 > size.ravel()
         unwanted[rows[~mostly[number]]] = -1
     return dataclasses.replace(scores, final=final, unwanted=unwanted)

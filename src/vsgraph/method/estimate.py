@@ -71,8 +71,8 @@ class Estimate:
         return dataclasses.replace(self, seconds=seconds)
 
     def __str__(self) -> str:
-        total, most = sum(self.seconds.values()), max(self.seconds.values(), default=0)
-        long = {name: took for name, took in self.seconds.items() if took >= min(1, most)}
+        total = sum(self.seconds.values())
+        long = {name: took for name, took in self.seconds.items() if took >= total / 100}
         stages = ", ".join(f"{name} {say_span(took)}" for name, took in long.items())
         return (
             f"about {say_span(total)} ({stages}), {self.memory / GB:.1f} GB of memory beside the "
