@@ -2,7 +2,7 @@
 
 import hashlib
 import platform
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,9 @@ def embed_images(
         dtype=dtype, overwrite=overwrite, known=known,
     )  # fmt: skip
 
+    def read(data: bytes) -> NDArray[Any]:
+        return read_picture(data, encoder.preparation)
+
     def encode(pixels: list[Any]) -> NDArray[np.floating]:
         vectors, probs = encoder.encode(np.stack(pixels))
         return vectors if probs is None else np.hstack([vectors, probs])
@@ -81,7 +84,7 @@ def embed_images(
         n_rows=len(crawl),
         batch_size=IMAGE_BATCH,
         digest=lambda span: references(crawl, span),
-        load=lambda span, known: _load_pictures(crawl, span, encoder, known),
+        load=lambda span, known: load_pictures(crawl, span, read, known),
         encode=encode,
         n_at_once=n_threads() + 1,
         stands_alone=True,
@@ -93,23 +96,23 @@ def embed_images(
     return embedding
 
 
-def _load_pictures(
-    crawl: Crawl, span: Span, encoder: ImageEncoder, known: Container[bytes]
+def load_pictures(
+    crawl: Crawl, span: Span, read: Callable[[bytes], NDArray[Any]], known: Container[bytes]
 ) -> Loaded:
-    """Read, hash and decode a batch; known contents are not decoded again."""
+    """Hash a batch of pictures and `read` what is in them; known contents are not read again."""
     if not is_stored(crawl.root) and not crawl.root.exists():  # not each of them is missing
         raise InputError(f"{platform.node()} does not see {crawl.root}, where the pictures are")
     loaded = Loaded([], [], [])
     for row, data in enumerate(crawl.read_images(slice(*span)), span[0]):
-        key, pixels = content_key(data), None
+        key, content = content_key(data), None
         if key not in known:
             try:
-                pixels = read_picture(data, encoder.preparation)
+                content = read(data)
             except PictureError as error:
                 key = NOTHING
                 loaded.problems.append((row, error.reason, error.detail))
         loaded.keys.append(key)
-        loaded.contents.append(pixels)
+        loaded.contents.append(content)
     return loaded
 
 

@@ -1,19 +1,18 @@
 """The measures of a crawl's pictures on disk: each content is measured once, and runs resume."""
 
 import hashlib
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from vsgraph.crawls.crawl import Crawl
-from vsgraph.encoders.batches import Loaded, Span, Work, fill_store
-from vsgraph.encoders.pipeline import references
-from vsgraph.encoders.store import NOTHING, VectorStore, content_key
+from vsgraph.encoders.batches import Work, fill_store
+from vsgraph.encoders.pipeline import load_pictures, references
+from vsgraph.encoders.store import VectorStore
 from vsgraph.encoders.vectors import Embedding
 from vsgraph.pictures.decode import quiet_decoders
 from vsgraph.pictures.measures import VERSION, WIDTH, measure_picture
-from vsgraph.pictures.opener import PictureError
 
 BATCH = 256
 
@@ -37,26 +36,10 @@ def measure_pictures(
         n_rows=len(crawl),
         batch_size=BATCH,
         digest=lambda span: references(crawl, span),
-        load=lambda span, known: _measure(crawl, span, known),
+        load=lambda span, known: load_pictures(crawl, span, measure_picture, known),
         encode=np.stack,
         n_at_once=1,
         stands_alone=True,
     )
     with store, quiet_decoders():
         return fill_store(store, work, progress=progress)
-
-
-def _measure(crawl: Crawl, span: Span, measured: Container[bytes]) -> Loaded:
-    """Read and measure a batch, except what is known."""
-    loaded = Loaded([], [], [])
-    for row, data in enumerate(crawl.read_images(slice(*span)), span[0]):
-        key, numbers = content_key(data), None
-        if key not in measured:
-            try:
-                numbers = measure_picture(data)
-            except PictureError as error:
-                key = NOTHING
-                loaded.problems.append((row, error.reason, error.detail))
-        loaded.keys.append(key)
-        loaded.contents.append(numbers)
-    return loaded
