@@ -188,12 +188,15 @@ def measure_growth(book: Book) -> None:
     """Measure a correction after the crawl has grown by one percent."""
     if book.wants("growth 500k"):
         where = crawl(500_000, 2048, 500)
-        book.measure("growth 500k", "growth.py", where, SCRATCH / "growth")
+        book.measure("growth 500k", "growth.py", "vectors", where, SCRATCH)
+    if (COCO_WEB / "metadata.jsonl").exists():
+        book.measure("growth photos", "growth.py", "photos", SCRATCH / "scale-out",
+                     "--images", 8631)  # fmt: skip
 
 
 def measure_scale_out(book: Book) -> None:
     """Measure two workers of a cluster beside two threads, where COCO-Web is there."""
-    book.measure("scale-out vectors", "scale_out.py", "vectors", SCRATCH, "--images", 200_000)
+    book.measure("scale-out vectors", "scale_out.py", "vectors", SCRATCH)
     if (COCO_WEB / "metadata.jsonl").exists():
         book.measure("scale-out photos", "scale_out.py", "photos", SCRATCH / "scale-out")
 

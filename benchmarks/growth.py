@@ -1,90 +1,111 @@
-"""A crawl that grows by one percent: ``growth.py CRAWL FOLDER``, one line of JSON.
+"""A crawl that grows by one percent: ``growth.py vectors CRAWL FOLDER`` or ``photos FOLDER``.
 
-Corrects 99 % of a made-up crawl, then all of it in the same run, then all of it from nothing.
-Prints the seconds of each (of every stage, too), and the share of equal decisions. Nothing is
-encoded: `with_encoding` adds what `encoding.py` measured for as many photos and texts.
+Corrects 99 % of a crawl, then all of it in the same run, then all of it from nothing. Prints a line
+of JSON: the seconds of each (of every stage, too), and the share of equal decisions. ``vectors`` is
+a made-up crawl of which nothing is encoded. ``photos`` are those of COCO-Web (and, beyond 8,631,
+their mirror images), from files to labels and report.
 """
 
 import json
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 import vsgraph
 from made_up_crawl import read_crawl
 from memory import Memory
+from scale_out import write_photos
 
 NAMES = ("features", "texts", "meanings", "web_labels")
-TEXTS = 2 / 3  # of the images have one
-RATES = ("encode photos 192 openvino int8", "encode texts openvino fp32")
+NEW = 100  # one image in so many is new
 
 
-def write_part(given: dict[str, np.ndarray], n_images: int, folder: Path) -> None:
-    """Write the first rows of a crawl."""
+def write_vectors(given: dict[str, np.ndarray], rows: np.ndarray, folder: Path) -> Path:
+    """Write some rows of a crawl of vectors."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in NAMES:
-        rows = given[name] if name == "meanings" else given[name][:n_images]
-        np.save(folder / f"{name}.npy", rows)
+        np.save(folder / f"{name}.npy", given[name] if name == "meanings" else given[name][rows])
+    return folder / "web_labels.npy"
 
 
-def correct(folder: Path, out: Path) -> tuple[float, float, vsgraph.Run]:
-    """Correct the crawl in a folder; return seconds, CPU seconds and the run."""
-    choices = vsgraph.Choices(
-        features=folder / "features.npy", text_embeddings=folder / "texts.npy",
-        label_embeddings=folder / "meanings.npy",
-    )  # fmt: skip
+def write_table(lines: list[str], rows: np.ndarray, table: Path) -> Path:
+    """Write some rows of a crawl of photos."""
+    table.write_text("\n".join(lines[row] for row in rows) + "\n", encoding="utf-8")
+    return table
+
+
+def vector_options(folder: Path) -> dict[str, Any]:
+    """Return how a crawl of vectors is corrected."""
+    files = {"features": "features", "text_embeddings": "texts", "label_embeddings": "meanings"}
+    choices = vsgraph.Choices(**{name: folder / f"{file}.npy" for name, file in files.items()})
     classes = list(map(str, range(len(np.load(folder / "meanings.npy")))))
+    return {"choices": choices, "classes": classes, "with_report": False, "anchors_per_class": 10}
+
+
+def correct(crawl: Path, out: Path, options: dict[str, Any]) -> tuple[float, float, vsgraph.Run]:
+    """Correct a crawl; return seconds, CPU seconds and the run."""
     started, busy = time.perf_counter(), time.process_time()
     run = vsgraph.run(
-        folder / "web_labels.npy", out, choices=choices, classes=classes, with_report=False,
-        anchors_per_class=10, anyway=True, tell=lambda line: print(line, file=sys.stderr),
-    )  # fmt: skip
+        crawl, out, anyway=True, tell=lambda line: print(line, file=sys.stderr), **options
+    )
     return time.perf_counter() - started, time.process_time() - busy, run
 
 
-def encoding_seconds(n_images: int) -> float | None:
-    """Return how long so many photos and texts would take, by what was measured before."""
-    path = Path(__file__).parent / "results.json"
-    results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    rates = [results.get(name, {}).get("per_second") for name in RATES]
-    if None in rates:
-        return None
-    return n_images / rates[0] + TEXTS * n_images / rates[1]
-
-
-def main(crawl: str, where: str) -> None:
-    """Run and report."""
-    given, folder = read_crawl(Path(crawl)), Path(where)
-    shutil.rmtree(folder, ignore_errors=True)
-    n_images = len(given["features"])
-    n_before = n_images - n_images // 100
-    write_part(given, n_before, folder / "now")
-    memory = Memory()
-    before, _, _ = correct(folder / "now", folder / "run")
-    write_part(given, n_images, folder / "now")
-    update, cpu, grown = correct(folder / "now", folder / "run")
-    nothing, cpu_nothing, fresh = correct(folder / "now", folder / "fresh")
+def measure(
+    write: Callable[[np.ndarray], Path], n_images: int, folder: Path, options: Callable[[], Any]
+) -> dict[str, Any]:
+    """Correct a crawl before it grew, after, and from nothing."""
+    every, memory = np.arange(n_images), Memory()
+    crawl = write(every[every % NEW != NEW - 1])
+    out = folder / "grown" / "run"
+    before, _, _ = correct(crawl, out, options())
+    write(every)
+    update, cpu, grown = correct(crawl, out, options())
+    not_beside = folder / "fresh" / "run"  # a run beside another takes its vectors
+    nothing, cpu_nothing, fresh = correct(crawl, not_beside, options())
     same = grown.found.final_labels == fresh.found.final_labels
     same &= grown.found.decisions == fresh.found.decisions
-    encoding = encoding_seconds(n_images)
     stages = {
         name: {n: stage["seconds"] for n, stage in run.record["stages"].items()}
         for name, run in (("update", grown), ("from nothing", fresh))
     }
-    print(json.dumps({
+    return {
         "n_images": n_images, "seconds_before": before, "seconds": update,
         "seconds_from_nothing": nothing, "share": update / nothing,
         "cpu_seconds": cpu, "cpu_seconds_from_nothing": cpu_nothing,
-        "share_with_encoding": encoding and (update + encoding / 100) / (nothing + encoding),
-        "encoding_seconds": encoding, "same_decisions": float(same.mean()), "stages": stages,
+        "same_decisions": float(same.mean()), "stages": stages,
         "graph": grown.record["stages"]["graph"], "memory_gb": memory.held,
-    }))  # fmt: skip
+    }  # fmt: skip
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(["vectors", "photos"]))
+@click.argument("places", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--images", default=20_000, help="Photos.")
+def main(kind: str, places: tuple[Path, ...], *, images: int) -> None:
+    """Run and report."""
+    folder = places[-1] / "growth"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if kind == "vectors":
+        given, now = read_crawl(places[0]), folder / "now"
+        found = measure(
+            lambda rows: write_vectors(given, rows, now), len(given["features"]), folder,
+            lambda: vector_options(now),
+        )  # fmt: skip
+    else:
+        lines = write_photos(places[0], images).read_text(encoding="utf-8").splitlines()
+        table = places[0] / "growing.jsonl"
+        found = measure(lambda rows: write_table(lines, rows, table), images, folder, dict)
+    print(json.dumps(found))
     shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -15,7 +15,7 @@ import click
 import numpy as np
 
 import head_cases
-from head_cases import FLIPPED, PURITIES
+from head_cases import FLIPPED
 from heads import Split
 from keeping import keep
 from lessons import CNN, CO_TEACHING, OURS, WEB
@@ -25,7 +25,6 @@ from vsgraph import VSGraphWarning
 from vsgraph.common.formatting import markdown_table
 from vsgraph.common.plot import draw_lines
 
-CURVES = ("cleanlab, flagged photos removed", "p_f, of the paper", CNN, OURS)
 OPEN = {"C-P": "c_p", "C-R": "c_r", "C-F1": "c_f1"}
 Found = Sequence[Mapping[str, Any]]
 
@@ -38,7 +37,11 @@ def trials(case: Callable[..., dict[str, Any]], split: Split, seeds: int, *more:
         kept.append(keep(head_cases, about, lambda s=seed: case(split, s, *more)))
         click.echo(f"{about}: {kept[-1]['seconds']:.0f} s", err=True)
     commits = ", ".join(dict.fromkeys(trial["commit"] for trial in kept))
-    how = f"*`python experiments/case_tables.py` at {commits}; seeds 0 to {seeds - 1}.*"
+    minutes = sum(trial["seconds"] for trial in kept) / 60
+    how = (
+        f"*`python experiments/case_tables.py` at {commits}; seeds 0 to {seeds - 1}; "
+        f"{minutes:.0f} min on one thread.*"
+    )
     return [*(trial["found"] for trial in kept), {"how": how}]
 
 
@@ -80,35 +83,22 @@ def flip_table(by_share: Mapping[float, Found]) -> list[str]:
 @click.command()
 @click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--seeds", default=5, show_default=True, help="Trials of each table.")
-@click.option("--few", default=2, show_default=True, help="Trials of each curve.")
 @click.option("--write", type=click.Path(exists=True, path_type=Path), help="Page for the tables.")
-def main(folders: tuple[Path, ...], seeds: int, few: int, write: Path | None) -> None:
+def main(folders: tuple[Path, ...], seeds: int, write: Path | None) -> None:
     """Run all cases on the data sets in FOLDERS."""
     warnings.simplefilter("ignore", VSGraphWarning)
     tables: dict[str, list[str]] = {}
-    curves: dict[str, dict[str, Any]] = {}
     flips: dict[str, dict[str, Any]] = {}
-    for split in map(Split.of, folders):
+    for split in (Split.of(folder, ["lite0"]) for folder in folders):
         tables[f"heads, open set, {split.name}"] = open_table(split, seeds)
         if split.learn.data.query_hits.any():  # which queries hit is not recorded of every crawl
             tables[f"heads, several labels, {split.name}"] = several_table(split, seeds)
-        by_share = {s: trials(head_cases.flipped, split, few, s) for s in FLIPPED}
+        by_share = {s: trials(head_cases.flipped, split, seeds, s) for s in FLIPPED}
         tables[f"flipped, {split.name}"] = flip_table(by_share)
         flips[split.name] = flip_curves(by_share)
-        *found, _ = trials(head_cases.purity, split, few)
-        curves[split.name] = {
-            name: list(zip(PURITIES, np.mean([f[name] for f in found], axis=0), strict=True))
-            for name in CURVES
-        }
-    titles = {
-        "purity": ("Photos that can be left at a share of right labels", curves,
-                   "share of right labels", "share of the photos"),
-        "flipped": ("Top-1 of heads on Lite0 after flipping labels", flips,
-                    "share of wrong labels", "top-1"),
-    }  # fmt: skip
-    drawn = {name: draw_lines(panels, title=title, x_name=x, y_name=y)
-             for name, (title, panels, x, y) in titles.items()}  # fmt: skip
-    publish(tables, drawn, write)
+    title = "Top-1 of heads on Lite0 after flipping labels"
+    drawn = draw_lines(flips, title=title, x_name="share of wrong labels", y_name="top-1")
+    publish(tables, {"flipped": drawn}, write)
 
 
 def flip_curves(by_share: Mapping[float, Found]) -> dict[str, list[tuple[float, float]]]:

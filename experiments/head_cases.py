@@ -1,4 +1,4 @@
-"""Labels and heads in more cases: a purity asked for, flipped labels, an open set, several labels.
+"""Heads in more cases: flipped labels, an open set, several labels.
 
 All on captions as they are and Lite0 features. Heads are judged on the photos whose ids are
 divisible by 5. case_tables.py runs all cases.
@@ -14,16 +14,14 @@ import vsgraph
 from coco_web_data import CocoWeb
 from doubted_labels import words_of
 from heads import Split, judge_head, train_on
-from lessons import CNN, CO_TEACHING, OURS, PAPER_50, TRUTH, WEB, blind_lessons, of, text_lessons
+from lessons import CNN, CO_TEACHING, OURS, PAPER_50, TRUTH, WEB, blind_lessons, of
 from peers import of_probs, one_hot
-from ranked import coverage_at
 from several_labels import PAPER as PAPER_SEVERAL
 from trials import CAPTIONS, Trial, draw
 from vsgraph.judge.metrics import f1_at_top, macro_map, open_set
 from vsgraph.training import Labels, Recipe, corrected_labels
 from vsgraph.training.heads import train_head
 
-PURITIES = (0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98, 0.99)
 FLIPPED = (0.2, 0.4, 0.6, 0.8)
 Rows = NDArray[np.intp]
 
@@ -34,17 +32,6 @@ def narrowed(trial: Trial, rows: Rows, data: CocoWeb, meaning: NDArray[np.floati
         trial, rows=trial.rows[rows], data=data, features=trial.features[rows],
         text=trial.text[rows], meaning=meaning, texts=trial.texts[rows],
     )  # fmt: skip
-
-
-def purity(split: Split, seed: int) -> dict[str, Any]:
-    """Return the share of the photos that each method can leave at each share of right labels."""
-    trial = draw(split.learn, seed=seed, kind=CAPTIONS)
-    lessons = blind_lessons(trial) | text_lessons(trial)
-    found = {}
-    for name, lesson in lessons.items():
-        right = trial.data.truth[np.arange(len(lesson.labels)), lesson.labels]
-        found[name] = [coverage_at(lesson.confidence, right, share) for share in PURITIES]
-    return found
 
 
 def flipped(split: Split, seed: int, share: float) -> dict[str, Any]:

@@ -17,14 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bars import draw_bars
-from heads import NETWORKS, Split, run
-from lessons import OURS
+from heads import NETWORKS, PURITIES, Split, run
+from lessons import CNN, OURS
 from pages import publish
-from trials import TEXTS, spread
+from trials import CAPTIONS, TEXTS, spread
 from vsgraph import VSGraphWarning
 from vsgraph.common.formatting import markdown_table
+from vsgraph.common.plot import draw_lines
 
 N_DRAWS = 2000
+CURVES = ("cleanlab, flagged photos removed", "p_f, of the paper", CNN, OURS)
 LABELS = ["labels", "likeliest right, in set / ambiguous, %", "wrong web labels found, AUROC",
           "coverage at 90 % right", "at 95 %", "left to learn from, %",
           "right of those, %"]  # fmt: skip
@@ -108,10 +110,12 @@ def stamp(trials: Sequence[Mapping[str, Any]]) -> str:
 
 
 def figures(made: Made) -> dict[str, str]:
-    """Draw the top-1 of heads on ResNet50 as bars, a panel for each crawl, captions as they are."""
-    drawn = {}
-    kinds = dict.fromkeys(kind for _, kind in made)
-    for kind in kinds:
+    """Draw the top-1 of heads on ResNet50 as bars, and what can be left at a share of right labels.
+
+    A panel for each crawl.
+    """
+    drawn = {"purity": draw_covered(made)}
+    for kind in dict.fromkeys(kind for _, kind in made):
         panels = {}
         for (crawl, own), trials in made.items():
             if own == kind:
@@ -124,6 +128,26 @@ def figures(made: Made) -> dict[str, str]:
         title = f"Top-1 of heads on ResNet50, in percent, with 95 % intervals; {kind}"
         drawn[f"heads-{kind.split()[0]}"] = draw_bars(panels, title=title, strong=OURS)
     return drawn
+
+
+def draw_covered(made: Made) -> str:
+    """Draw the share of the photos over the share of right labels, captions as they are."""
+    panels = {
+        crawl: {
+            name: list(zip(
+                PURITIES,
+                np.mean([t["found"][name]["labels"]["covered"] for t in trials], axis=0).tolist(),
+                strict=True,
+            ))
+            for name in CURVES
+        }
+        for (crawl, kind), trials in made.items()
+        if kind == CAPTIONS
+    }  # fmt: skip
+    title = "Photos that can be left at a share of right labels"
+    return draw_lines(
+        panels, title=title, x_name="share of right labels", y_name="share of the photos"
+    )
 
 
 def _bar(found: Sequence[Mapping[str, Any]], name: str, network: str) -> tuple[float, float]:

@@ -8,7 +8,7 @@ marked. head_tables.py runs all trials.
 
 import dataclasses
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from vsgraph.training import Labels, Recipe
 from vsgraph.training.heads import Head, train_head
 
 NETWORKS = ("lite0", "resnet50")
+PURITIES = (0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98, 0.99)  # shares of right labels
 Array = NDArray[np.floating]
 
 
@@ -50,12 +51,12 @@ class Split:
     features: Mapping[str, tuple[Array, Array]]  # of the first and of the second, by network
 
     @classmethod
-    def of(cls, folder: Path) -> "Split":
+    def of(cls, folder: Path, networks: Sequence[str] = NETWORKS) -> "Split":
         """Read a crawl and encode it."""
         vectors = load_vectors(read_coco_web(folder))
         learn, held = learnt_from(vectors)
         rest = np.setdiff1d(np.arange(len(vectors.features)), held)
-        by_network = {name: photo_features(vectors.data.images, name) for name in NETWORKS}
+        by_network = {name: photo_features(vectors.data.images, name) for name in networks}
         features = {name: (table[rest], table[held]) for name, table in by_network.items()}
         return cls(folder.name, learn, vectors.data.take(held), features)
 
@@ -70,7 +71,7 @@ def train_on(lesson: Lesson, features: Array, recipe: Recipe) -> Head:
     return head
 
 
-def judge_labels(lesson: Lesson, trial: Trial) -> dict[str, float]:
+def judge_labels(lesson: Lesson, trial: Trial) -> dict[str, Any]:
     """Measure a method's labels, before any classifier learns them."""
     left, best, sure = lesson.table.sum(axis=1) > 0, lesson.labels, lesson.confidence
     right = trial.data.truth[np.arange(len(best)), best]
@@ -83,6 +84,7 @@ def judge_labels(lesson: Lesson, trial: Trial) -> dict[str, float]:
         "coverage 95": coverage_at(sure, right, 0.95),
         "left": float(left.mean()),
         "right of left": float(right[left].mean()),
+        "covered": [coverage_at(sure, right, share) for share in PURITIES],
     }
 
 

@@ -15,13 +15,13 @@ from scipy.sparse import csr_array
 import vsgraph
 from encoders import Judge
 from keeping import cache_folder
-from trials import TEXTS, Trial, spread
+from trials import CAPTIONS, Trial, spread
 from vsgraph.common.checks import label_matrix
 from vsgraph.common.formatting import markdown_table
 from vsgraph.common.plot import draw_lines
 from vsgraph.method.network import grow_anchors, train_in_rounds
 
-KINDS = TEXTS
+KINDS = (CAPTIONS,)
 ROUNDS = 5
 STRONG = ("Lite1", "Lite2")
 SETTINGS = vsgraph.Settings(anchors_per_class=10, weight_decay=1e-6)  # the paper's m and decay

@@ -3,7 +3,7 @@
 Runs every experiment for every seed and kind of text, and puts its tables and figures at their
 marks in the page. The first folder is for all experiments; how far labels can be believed is
 measured on each. Every result is kept: a run that was stopped goes on, and one after a change of
-code makes anew what the change touches. `make results` also runs head_tables.py and case_tables.py.
+code makes anew what the change touches. `make results` also runs the other tables of the page.
 """
 
 import dataclasses

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encode import text_vectors
-from vsgraph.meanings.senses import WORD, Meaning, candidate_senses, describe_classes, doubt
+from vsgraph.meanings.senses import Meaning, candidate_senses, describe_classes, doubt
 from vsgraph.meanings.table import by_class
 from vsgraph.meanings.wordnet import WordNet
-from vsgraph.meanings.words import TfidfEncoder
+from vsgraph.meanings.words import TfidfEncoder, without_words
 
 TEXTS = 100
 FIRST_SENSE_LEAD = 0.3
@@ -98,11 +98,11 @@ def _decidable(labels: list[Label]) -> list[Label]:
 
 def cosines(labels: list[Label], encode: Callable[[list[str]], Any], *, strike: bool) -> list[Any]:
     """Return for each label the cosine of its texts with its senses, (n_texts, n_senses)."""
-    lemma = functools.cache(WordNet.open().lemmatize)
+    wordnet = WordNet.open()
 
     def without(label: Label, text: str) -> str:
         own = set(label.name.lower().split()) if strike else set()
-        return WORD.sub(lambda m: "" if lemma(m.group().lower()) in own else m.group(), text)
+        return without_words(text, own, wordnet)
 
     texts = [[without(label, text) for text in label.texts] for label in labels]
     senses = [[without(label, s.description) for s in label.senses] for label in labels]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from three_nodes import COCO_WEB, NODE
+from three_nodes import COCO_WEB, NODE, files_of
 
 import vsgraph
 from vsgraph.cluster.parts import Parts
@@ -19,7 +19,7 @@ from vsgraph.cluster.workers import RayWorkers
 from vsgraph.common.blocks import fill_rows, machines_at_work, map_rows, row_blocks
 from vsgraph.encoders.vectors import Batch
 from vsgraph.errors import ClusterError
-from vsgraph.runs import Run, run
+from vsgraph.runs import run
 
 pytestmark = pytest.mark.slow
 
@@ -29,15 +29,6 @@ def correct_arrays(folder, out, **options):
         folder / "web.npy", out, features=folder / "features.npy",
         text_embeddings=folder / "texts.npy", label_embeddings=folder / "meanings.npy", **options,
     )  # fmt: skip
-
-
-def files_of(finished: Run) -> dict[str, bytes]:
-    """Return the bytes of all arrays of a result, by stage and name."""
-    return {
-        f"{name}/{path.name}": path.read_bytes()
-        for name in finished.keys
-        for path in sorted(finished.outputs[name].glob("*.npy"))
-    }
 
 
 @pytest.fixture(scope="module")

@@ -134,6 +134,24 @@ def test_a_crawl_that_grew_encodes_only_what_is_new(crawl, tmp_path):
     assert (grown.vectors == embed_images(crawl, Own(), tmp_path / "fresh").vectors).all()
 
 
+def test_few_new_pictures_here_and_there_are_encoded_together(crawl, tmp_path, monkeypatch):
+    monkeypatch.setattr("vsgraph.encoders.pipeline.IMAGE_BATCH", 8)
+    encoder, old = Own(), np.arange(N) % 11 != 3
+    embed_images(crawl.take(np.flatnonzero(old)), encoder, tmp_path / "out")
+    seen, saved = [], []
+    encoder.encode, encode = lambda p: seen.append(len(p)) or encode(p), encoder.encode
+    monkeypatch.setattr(
+        Batch, "save", lambda b, path, save=Batch.save: saved.append(b) or save(b, path)
+    )
+    grown = embed_images(crawl, encoder, tmp_path / "out")
+    assert seen == [8, 8]  # of 25 batches; two of the 18 new files are copies of row 0
+    assert all(len(batch.new) for batch in saved)
+    fresh = embed_images(crawl, Own(), tmp_path / "fresh")
+    assert (grown.vectors == fresh.vectors).all()
+    assert (grown.keys == fresh.keys).all()
+    assert [*grown.problems()] == [*fresh.problems()]
+
+
 def test_a_changed_file_is_read_again(crawl, tmp_path):
     embed_images(crawl, Own(), tmp_path / "out")
     (crawl.root / "011.png").write_bytes(picture(999))

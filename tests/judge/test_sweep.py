@@ -81,8 +81,8 @@ def test_stages_in_common_are_made_once(two_senses, cnn, monkeypatch):
     sweep(two_senses, cnn, grid=grid, settings=PAPER)
     counts = {stage.name: made.count(stage.name) for stage in algorithm.STAGES}
     assert counts == {
-        "graph": 2, "smoothing": 2, "anchors": 4, "network": 4, "evidence": 4, "doubt": 4,
-        "scores": 24, "decisions": 24,
+        "graph": 2, "trust": 1, "smoothing": 2, "anchors": 4, "network": 4, "evidence": 4,
+        "doubt": 4, "scores": 24, "decisions": 24,
     }  # fmt: skip
 
 

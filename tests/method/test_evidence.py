@@ -37,9 +37,9 @@ def swap_texts(crawl, share, seed=0):
 def test_the_gradient_of_the_surprise_is_right(seed, n_channels):
     random = np.random.default_rng(seed)
     channels = [np.log(random.dirichlet(np.ones(4), 20)) for _ in range(n_channels)]
-    cosines = random.uniform(-1, 1, (20, 4))
+    texts = witnesses.Spoken(random.uniform(-1, 1, (20, 4)), random.uniform(0, 1, 20))
     x = np.append(random.uniform(0, 2, n_channels), [random.uniform(1, 10), random.normal()])
-    given = (channels, cosines)
+    given = (channels, texts)
     error = check_grad(
         lambda x: witnesses.surprise(x, *given)[0], lambda x: witnesses.surprise(x, *given)[1], x
     )
@@ -49,7 +49,8 @@ def test_the_gradient_of_the_surprise_is_right(seed, n_channels):
 def test_the_surprise_by_blocks_is_that_of_all_texts(monkeypatch):
     random = np.random.default_rng(0)
     channels = [np.log(random.dirichlet(np.ones(4), 20)) for _ in range(2)]
-    given = np.array([1.5, 0.5, 8.0, 1.0]), channels, random.uniform(-1, 1, (20, 4))
+    texts = witnesses.Spoken(random.uniform(-1, 1, (20, 4)), random.uniform(0, 1, 20))
+    given = np.array([1.5, 0.5, 8.0, 1.0]), channels, texts
     whole, slopes = witnesses.surprise(*given)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 64 * 4 * 7)
     value, in_blocks = witnesses.surprise(*given)
@@ -61,11 +62,13 @@ def test_the_surprise_is_the_formula_of_the_module():
     """One text, two classes, by hand; the usual weights, so that the prior adds nothing."""
     prior = np.array([0.8, 0.2])
     told = np.exp([1.0, 2.0]) / np.exp([1.0, 2.0]).sum()
-    background, trust = (told + 0.5) / 2, 0.9
-    expected = -np.log(trust * (prior * told / background).sum() + 1 - trust)
+    background, trust, own = (told + 0.5) / 2, 0.9, 0.7
+    trusted = trust * own
+    expected = -np.log(trusted * (prior * told / background).sum() + 1 - trusted)
     channels = [np.log(prior)[None], np.zeros((1, 2))]
     x = np.array([1.0, 1.0, 2.0, np.log(trust / (1 - trust))])
-    value, _ = witnesses.surprise(x, channels, np.array([[0.5, 1.0]]))
+    texts = witnesses.Spoken(np.array([[0.5, 1.0]]), np.array([own]))
+    value, _ = witnesses.surprise(x, channels, texts)
     assert value == pytest.approx(expected)
 
 

@@ -149,13 +149,13 @@ def test_soft_labels_sum_to_one_and_are_zero_where_rejected(corrected):
     np.testing.assert_allclose(changed.soft_labels(with_rejected=True)[:].sum(axis=1), 1, atol=1e-5)
 
 
-def test_soft_labels_are_odds_where_classes_were_judged_by_themselves(corrected):
+def test_soft_labels_are_squares_where_classes_were_judged_by_themselves(corrected):
     scores = np.tile([0.8, 0.5, 0.2, 0.0], (len(corrected), 1))
     final = vsgraph.TopScores.of(scores, n_kept=3)
     kept = np.full(len(corrected), vsgraph.Decision.KEEP)
     made = dataclasses.replace(corrected, final_probs=final, decisions=kept)
     each = dataclasses.replace(made, unwanted=np.full(len(made), -1)).soft_labels()
-    np.testing.assert_allclose(each[0], np.array([4, 1, 0.25, 0]) / 5.25, rtol=1e-5)
+    np.testing.assert_allclose(each[0], np.array([64, 25, 4, 0]) / 93, rtol=1e-5)
     together = dataclasses.replace(made, unwanted=None).soft_labels()
     np.testing.assert_allclose(together[0], scores[0] / 1.5, rtol=1e-5)
 

@@ -42,6 +42,10 @@ def grown(tmp_path, monkeypatch, model_cache):
     return lambda: write(edited), correct
 
 
+def files_of(made, stage):
+    return {path.name: path.read_bytes() for path in made.outputs[stage].glob("*.npy")}
+
+
 @pytest.mark.slow
 def test_a_changed_crawl_gives_what_a_new_run_gives_and_says_what_changed(grown, tmp_path):
     change, correct = grown
@@ -54,6 +58,7 @@ def test_a_changed_crawl_gives_what_a_new_run_gives_and_says_what_changed(grown,
 
     for name in ("final_labels", "decisions", "rules"):
         assert np.array_equal(getattr(made.correction, name), getattr(fresh.correction, name))
+    assert files_of(made, "screening") == files_of(fresh, "screening")
     counts = made.since.counts
     assert (counts["new"], counts["gone"], counts["edited"]) == (N_NEW, N_GONE, N_EDITED)
     line = next(line for line in told if line.startswith("since the last result"))

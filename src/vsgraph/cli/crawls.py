@@ -72,7 +72,8 @@ def describe_command(
     by_name = by_class(meanings)
     doubts = {name: why for name, senses in by_name.items() if (why := doubt(senses))}
     if doubts:
-        click.echo(f"{len(doubts)} of {len(by_name)} classes are doubtful; look at these first:")
+        are = "is" if len(doubts) == 1 else "are"
+        click.echo(f"{len(doubts)} of {len(by_name)} classes {are} doubtful; look at these first:")
         for name, why in doubts.items():
             click.echo(f"  {name}: {why}")
     for name, senses in by_name.items():

@@ -21,6 +21,7 @@ from vsgraph.pictures.decode import quiet_decoders
 
 Span = tuple[int, int]
 NO_VALUES = np.zeros((0, 1), np.float32)
+MOST_TOGETHER = 128  # batches that wait for each other
 
 
 class Loaded(NamedTuple):
@@ -84,33 +85,61 @@ def fill_store(store: VectorStore, work: Work, *, progress: bool) -> Embedding:
 
 def _encoded(store: VectorStore, pending: list[tuple[Span, str]], work: Work) -> Iterator[Batch]:
     """Yield encoded batches in order; only a few are read or encoded ahead."""
-    rest = iter(pending)
     claimed: set[bytes] = set()  # contents that are being encoded
-    reading: deque[tuple[Span, str, Future[Loaded]]] = deque()
-    encoding: deque[tuple[Batch, Future[NDArray[np.floating]]]] = deque()
+    encoding: deque[tuple[list[Batch], Future[NDArray[np.floating]]]] = deque()
+
+    def encode(contents: list[Any]) -> NDArray[np.floating]:
+        return work.encode(contents) if contents else NO_VALUES
+
+    def next_encoded() -> Iterator[Batch]:
+        group, values = encoding.popleft()
+        ends = np.cumsum([len(batch.new) for batch in group])
+        for batch, own in zip(group, np.split(values.result(), ends[:-1]), strict=True):
+            claimed.difference_update(batch.keys)
+            yield dataclasses.replace(batch, values=own)
+
     with ThreadPoolExecutor(n_threads()) as pool:
+        for group, contents in _read_groups(store, pending, work, pool, claimed):
+            encoding.append((group, pool.submit(encode, contents)))
+            if len(encoding) >= work.n_at_once:
+                yield from next_encoded()
+        while encoding:
+            yield from next_encoded()
 
-        def read_ahead() -> None:
-            for span, digest in islice(rest, 2 * n_threads() - len(reading)):
-                reading.append((span, digest, pool.submit(work.load, span, store)))
 
-        def encode(contents: list[Any]) -> NDArray[np.floating]:
-            return work.encode(contents) if contents else NO_VALUES
+def _read_groups(
+    store: VectorStore,
+    pending: list[tuple[Span, str]],
+    work: Work,
+    pool: ThreadPoolExecutor,
+    claimed: set[bytes],
+) -> Iterator[tuple[list[Batch], list[Any]]]:
+    """Yield batches without vectors, and what is new in them, in order.
 
+    Where little is new, several batches go together: encoders work by full batches.
+    """
+    rest = iter(pending)
+    reading: deque[tuple[Span, str, Future[Loaded]]] = deque()
+
+    def read_ahead() -> None:
+        for span, digest in islice(rest, 2 * n_threads() - len(reading)):
+            reading.append((span, digest, pool.submit(work.load, span, store)))
+
+    most = MOST_TOGETHER if work.stands_alone else 1
+    group: list[Batch] = []
+    together: list[Any] = []
+    read_ahead()
+    while reading:
+        span, digest, future = reading.popleft()
+        keys, contents, problems = future.result()
         read_ahead()
-        while reading or encoding:
-            if reading:
-                span, digest, future = reading.popleft()
-                keys, contents, problems = future.result()
-                read_ahead()
-                new = _new_places(keys, store, claimed)
-                claimed.update(keys[place] for place in new)
-                values = pool.submit(encode, [contents[place] for place in new])
-                encoding.append((Batch(*span, digest, keys, new, NO_VALUES, problems), values))
-            while len(encoding) >= (work.n_at_once if reading else 1):
-                batch, values = encoding.popleft()
-                claimed.difference_update(batch.keys)
-                yield dataclasses.replace(batch, values=values.result())
+        new = _new_places(keys, store, claimed)
+        claimed.update(keys[place] for place in new)
+        group.append(Batch(*span, digest, keys, new, NO_VALUES, problems))
+        together += [contents[place] for place in new]
+        if len(group) == most or len(together) >= work.batch_size or not reading:
+            yield group, together
+            group, together = [], []
 
 
 def _encoded_elsewhere(

@@ -138,6 +138,7 @@ class VectorStore:
         self._n_finished = 0  # different contents in the finished folders
         self._saved: list[Saved] = []
         self._by_span: dict[tuple[int, int], Saved] = {}
+        self._held: dict[tuple[int, int], Batch] = {}  # batches of which nothing was new
         self._n_files = 0
         self._lock = lock(self.parts / "lock")
 
@@ -206,7 +207,10 @@ class VectorStore:
         return key in self._numbers
 
     def append(self, batch: Batch) -> Batch:
-        """Write a batch to a file of its own."""
+        """Write a batch to a file of its own; one without anything new is only remembered."""
+        if not batch.new:
+            self._held[batch.start, batch.stop] = batch
+            return batch
         path = next(self.next_paths())
         dataclasses.replace(batch, values=self.form.fit(batch.values)).save(path)
         return self.remember(path, batch)
@@ -266,7 +270,7 @@ class VectorStore:
         }
         problems: list[Problem] = []
         for span in plan:
-            batch = load_batch(self._by_span[span].path)
+            batch = self._held.get(span) or load_batch(self._by_span[span].path)
             rows = slice(*span)
             arrays["keys"][rows] = np.frombuffer(b"".join(batch.keys), np.uint8).reshape(-1, KEY)
             values = self._values_of(batch.keys)  # (n_batch, sum of widths)

@@ -2,10 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from vsgraph.common.checks import Floats
 from vsgraph.crawls.crawl import Crawl
+from vsgraph.meanings.attributive import (
+    attributive_name,
+    is_attributive,
+    own_kinds,
+    stands_only_before,
+)
 from vsgraph.meanings.crawl_senses import texts_by_class
 from vsgraph.meanings.mentions import Lexicon, find_mentions
 from vsgraph.meanings.senses import Meaning
@@ -41,8 +47,24 @@ def mentions_in(
     names = [*map(lexicon.names_of, meanings), *other]
     words = [*map(lexicon.words_for, meanings), *other]
     n_columns = len(names)
-    both = find_mentions(_all_texts(crawl), [*names, *words], lexicon)
+    both = csc_array(find_mentions(_all_texts(crawl), [*names, *words], lexicon))
+    for number, meaning in enumerate(unwanted, len(meanings)):
+        if is_attributive(meaning):
+            meant = next(own for own in meanings if own.class_name == meaning.class_name)
+            for column in (number, n_columns + number):
+                _keep_only_before(both, column, crawl, meant, lexicon)
+    both.eliminate_zeros()
     return csr_array(both[:, :n_columns]), csr_array(both[:, n_columns:])
+
+
+def _keep_only_before(
+    found: csc_array, column: int, crawl: Crawl, meaning: Meaning, lexicon: Lexicon
+) -> None:
+    """Forget texts that also have the name of the class elsewhere than before a noun."""
+    place = slice(*found.indptr[column : column + 2])
+    name, own = attributive_name(meaning, lexicon), own_kinds(meaning, lexicon)
+    texts = crawl.texts(found.indices[place])
+    found.data[place] = [stands_only_before(text, name, own, lexicon) for text in texts]
 
 
 def _all_texts(crawl: Crawl) -> Iterator[str]:

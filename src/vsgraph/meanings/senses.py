@@ -5,7 +5,6 @@ Every sense stays in the table, the chosen one marked, so that the user can chan
 """
 
 import dataclasses
-import functools
 import itertools
 import re
 from collections import Counter
@@ -21,7 +20,7 @@ from vsgraph.common.checks import Floats, check_at_least, check_matrix, unit_row
 from vsgraph.errors import InputError
 from vsgraph.meanings.class_list import Candidates, weigh_senses
 from vsgraph.meanings.wordnet import WordNet
-from vsgraph.meanings.words import TfidfEncoder
+from vsgraph.meanings.words import WORD, TfidfEncoder, without_words
 
 MAX_TEXTS = 200
 SURE = 0.6  # a sense that is less probable than that is doubtful
@@ -31,7 +30,6 @@ IN_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 KIND_OF = ", a kind of "
 WNID = re.compile(r"\bn[0-9]{8}\b")
-WORD = re.compile(r"[^\W\d_]+")
 
 Encoder = Callable[[list[str]], Any]
 
@@ -103,11 +101,13 @@ def _look_up(label: str, wordnet: WordNet) -> tuple[Candidates, bool]:
     if of_names:
         most = max(of_names.values())
         synsets = tuple(synset for synset, count in of_names.items() if count == most)
-        return Candidates(tuple(w for name in names for w in wordnet.words(name)), synsets), True
+        indexed = tuple(word for name in names for word in wordnet.words(name))
+        return Candidates(indexed, synsets, is_lower=plain == plain.lower()), True
     words = _bare(plain).split()
     ends = (" ".join(words[i:]) for i in range(-min(MOST_WORDS, len(words)), 0))
     end = next(filter(wordnet.words, ends), "")
-    return Candidates(tuple(wordnet.words(end)), tuple(wordnet.senses(end))), False
+    found = Candidates(tuple(wordnet.words(end)), tuple(wordnet.senses(end)), end == end.lower())
+    return found, False
 
 
 def _bare(name: str) -> str:
@@ -243,13 +243,14 @@ def _shares(
     wordnet: WordNet,
 ) -> Iterator[Floats | None]:
     """Yield for each class the share of its texts nearest to each sense, None if none speaks."""
-    lemma = functools.cache(wordnet.lemmatize)
     parts: list[tuple[list[str], list[str]]] = []  # texts and descriptions of each class
     for name, of_class, class_texts in zip(names, senses, texts, strict=True):
-        own = {lemma(word) for word in WORD.findall(name.lower())}
-        struck = [_strike(text, own, lemma) for text in class_texts if len(of_class) > 1]
+        own = {wordnet.lemmatize(word) for word in WORD.findall(name.lower())}
+        struck = [without_words(text, own, wordnet) for text in class_texts if len(of_class) > 1]
         speaking = [text for text in struck if WORD.search(text)]
-        descriptions = [_strike(sense.description, own, lemma) for sense in of_class if speaking]
+        descriptions = [
+            without_words(sense.description, own, wordnet) for sense in of_class if speaking
+        ]
         parts.append((speaking, descriptions))
     lines = [line for part in parts for line in (*part[0], *part[1])]
     vectors: Any = _unit_vectors(encode(lines), len(lines)) if lines else None
@@ -258,11 +259,6 @@ def _shares(
         middle, end = start + len(speaking), start + len(speaking) + len(descriptions)
         yield _nearest_share(vectors[start:middle] @ vectors[middle:end].T) if speaking else None
         start = end
-
-
-def _strike(text: str, own: set[str], lemma: Callable[[str], str]) -> str:
-    """Return text without the words whose singular is one of the label's own words."""
-    return WORD.sub(lambda m: "" if lemma(m.group().lower()) in own else m.group(), text)
 
 
 def _unit_vectors(vectors: Any, n_rows: int) -> Any:  # noqa: ANN401

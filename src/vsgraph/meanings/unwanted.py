@@ -2,7 +2,7 @@
 
 They take part in a correction as classes of their own, and are thrown away at the end. They are
 nouns of WordNet that end with a class's name, stand in its texts, and are neither the meant sense
-nor a kind of it.
+nor a kind of it; and names that stand before other nouns (:mod:`vsgraph.meanings.attributive`).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,12 +11,14 @@ import numpy as np
 
 from vsgraph.common.blocks import evenly_spread
 from vsgraph.common.checks import Floats, unit_rows
+from vsgraph.meanings.attributive import find_attributive
 from vsgraph.meanings.mentions import LONGEST, Lexicon, Phrase
 from vsgraph.meanings.senses import Meaning
 from vsgraph.meanings.wordnet import Synset
 
 LEAST_SHARE = 0.02  # of a class's texts
 LEAST_TEXTS, MOST_TEXTS = 5, 40
+MOST_NAMES = 4  # of a sense, where it is shown
 LEAST_HEAD, LEAST_FIRST = 4, 3  # letters of the parts of a noun in one word, such as skateboard
 
 
@@ -43,6 +45,8 @@ def find_unwanted(
                 words = f"{phrase}: {sense.definition}"
                 unwanted.append(Meaning(meaning.class_name, sense.wnid, words, unwanted=True))
                 wanted.add(sense.wnid)
+        before = find_attributive(meaning, of_class, lexicon, encode)
+        unwanted += [] if before is None else [before]
     return unwanted
 
 
@@ -64,10 +68,20 @@ def _nearest_sense(
     return senses[nearest - 1] if nearest else None
 
 
+def unwanted_names(meaning: Meaning) -> list[str]:
+    """Return the names of an unwanted sense: what its description says before a colon."""
+    return [name.strip() for name in meaning.description.partition(":")[0].split(",")]
+
+
+def unwanted_title(meaning: Meaning) -> str:
+    """Return what to call an unwanted sense: its first names."""
+    names = unwanted_names(meaning)
+    return ", ".join([*names[:MOST_NAMES], *["..."] * (len(names) > MOST_NAMES)])
+
+
 def unwanted_words(meaning: Meaning, lexicon: Lexicon) -> set[Phrase]:
-    """Return the phrases that name an unwanted sense: what its description says before a colon."""
-    names = meaning.description.partition(":")[0].split(",")
-    return set().union(*map(lexicon.phrases, names))
+    """Return the phrases that name an unwanted sense."""
+    return set().union(*map(lexicon.phrases, unwanted_names(meaning)))
 
 
 def _compounds(

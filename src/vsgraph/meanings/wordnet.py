@@ -17,11 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vsgraph.errors import InputError
+from vsgraph.meanings.tagged import TaggedText
 
 FILES = ("data.noun", "index.noun", "noun.exc")
 DOG = "n02084071"
-COUNTS = "cntlist.rev"  # how often each sense was met in tagged text; not in every install
-COUNT = re.compile(r"^(\S+)%1:\S+ ([0-9]+) ([0-9]+)\r?$", re.MULTILINE)
 HYPONYM, MEMBER_HOLONYM, HYPERNYM, INSTANCE_OF = "~", "#m", "@", "@i"
 ENDINGS = (
     ("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"),
@@ -70,6 +69,7 @@ class WordNet:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.tagged = TaggedText(folder)
         data, index, exceptions = (_read_lines(folder / name) for name in FILES)
         self._entries = {line[:8]: line for line in data}
         self._senses = {line[: line.find(" ")]: line for line in index if line[:1].strip()}
@@ -160,13 +160,7 @@ class WordNet:
         [2, 0, 0, 0]
         """
         senses = self._wnids(word) if word in self._senses else []
-        return self._counts.get((word, senses.index(wnid) + 1), 0) if wnid in senses else 0
-
-    @functools.cached_property
-    def _counts(self) -> dict[tuple[str, int], int]:
-        path = self.folder / COUNTS
-        text = path.read_bytes().decode("latin-1") if path.is_file() else ""
-        return {(word, int(number)): int(count) for word, number, count in COUNT.findall(text)}
+        return self.tagged.uses(word, senses.index(wnid) + 1) if wnid in senses else 0
 
     def field(self, wnid: str) -> int:
         """Return the number of WordNet's field of a meaning: 5 animals, 6 artifacts, 13 food ..."""

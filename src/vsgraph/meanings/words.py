@@ -7,7 +7,7 @@ import inspect
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ you're you've your yours yourself
 """
 NO_SPREAD = 1e-6  # a direction with less than this share of the largest spread is dropped
 STOP_WORDS = frozenset([*COMMON.split(), *COMMON.replace("'", "").split()])
+WORD = re.compile(r"[^\W\d_]+")
 APOSTROPHES = "'\u2019\u02bc"
 POSSESSIVE = re.compile(rf"[{APOSTROPHES}]s\b", re.IGNORECASE)
 VARIATION_SELECTORS = range(0xFE00, 0xFE10)
@@ -69,6 +70,18 @@ def clean_text(
     words = _split(text, punctuation=punctuation, digits=digits)
     steps = {"stop_words": stop_words, "lemmatize": lemmatize, "stem": stem}
     return " ".join(filter(None, (_clean_word(word, **steps) for word in words)))
+
+
+def without_words(text: str, words: Set[str], wordnet: WordNet) -> str:
+    """Return text without words whose singular is one of some.
+
+    >>> without_words("Mice and men", {"mouse"}, WordNet.open())
+    ' and men'
+    """
+    return WORD.sub(
+        lambda found: "" if wordnet.lemmatize(found.group().lower()) in words else found.group(),
+        text,
+    )
 
 
 def _split(text: str, *, punctuation: bool = True, digits: bool = True) -> list[str]:
@@ -134,8 +147,7 @@ class TfidfEncoder:
     def fit(cls, texts: Iterable[str], *, n_dims: int | None = None) -> "TfidfEncoder":
         """Learn words and their weights, and `n_dims` directions (latent semantic analysis)."""
         raw, places, ends = _count(texts)
-        cleaned = [_clean_word(word, stop_words=True, lemmatize=True, stem=True) for word in raw]
-        columns = {word: i for i, word in enumerate(dict.fromkeys(filter(None, cleaned)))}
+        columns = {word: i for i, word in enumerate(dict.fromkeys(filter(None, _cleaned(raw))))}
         if not columns:
             raise InputError("there are no words in the texts")
         counts = _table(raw, places, ends, columns)
@@ -177,12 +189,17 @@ def _count(texts: Iterable[str]) -> tuple[list[str], NDArray[np.int64], NDArray[
     return list(numbers), np.array(places), np.array(ends)
 
 
+def _cleaned(raw: list[str]) -> list[str]:
+    """Return words cleaned; where WordNet lies in a folder of the caller's alone, only stemmed."""
+    lemmatize = WordNet.is_found()
+    return [_clean_word(word, stop_words=True, lemmatize=lemmatize, stem=True) for word in raw]
+
+
 def _table(
     raw: list[str], places: NDArray[np.int64], ends: NDArray[np.int64], columns: dict[str, int]
 ) -> csr_array:
     """Return how often each text has each cleaned word, (n_texts, n_words)."""
-    cleaned = (_clean_word(word, stop_words=True, lemmatize=True, stem=True) for word in raw)
-    column = np.fromiter((columns.get(word, -1) for word in cleaned), np.int64, len(raw))
+    column = np.fromiter((columns.get(word, -1) for word in _cleaned(raw)), np.int64, len(raw))
     known = column[places]
     kept = known >= 0
     ends = np.concatenate([[0], np.cumsum(kept)])[ends]

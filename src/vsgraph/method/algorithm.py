@@ -28,6 +28,7 @@ from vsgraph.method.inputs import Inputs
 from vsgraph.method.network import train_in_rounds
 from vsgraph.method.open_set import TextsAround
 from vsgraph.method.scoring import ImageScores, Scorer
+from vsgraph.method.trust import TextTrust, trust_texts
 from vsgraph.method.unchecked import UNCHECKED, PictureDoubt, has_texts, match_pictures
 from vsgraph.neighbors.search import Neighbors, find_neighbors, update_neighbors
 from vsgraph.result.correction import Correction
@@ -60,11 +61,16 @@ def build_graph(job: Job) -> Graph:
     return Graph(connect(neighbors), neighbors.recall)
 
 
-def smooth_texts(job: Job, graph: Graph) -> Floats:
-    """Mix every image's text with its neighbors' (Eq. 4), (n_images, n_text_dims)."""
+def judge_texts(job: Job) -> TextTrust | None:
+    """Find how far each text can be trusted to be its image's; None in the paper's forms."""
+    return trust_texts(job.inputs) if job.settings.text_evidence else None
+
+
+def smooth_texts(job: Job, graph: Graph, trust: TextTrust | None) -> Floats:
+    """Mix the texts of neighbors, as far as they are trusted (Eq. 4), (n_images, n_text_dims)."""
     return smooth(
         job.inputs.text_embeddings, graph.adjacency, self_weight=job.settings.self_weight,
-        form=job.settings.form, progress=job.progress,
+        form=job.settings.form, own=None if trust is None else trust.own, progress=job.progress,
     )  # fmt: skip
 
 
@@ -98,7 +104,7 @@ def train_network(job: Job, graph: Graph, choice: AnchorChoice) -> TrainedNetwor
     return TrainedNetwork(network, anchors)
 
 
-def weigh_witnesses(job: Job, trained: TrainedNetwork) -> Weigher | None:
+def weigh_witnesses(job: Job, trained: TrainedNetwork, trust: TextTrust | None) -> Weigher | None:
     """Learn how far to believe each witness and the text; None where Eq. 8 decides."""
     inputs, network = job.inputs, trained.network
     if not job.settings.text_evidence:
@@ -109,7 +115,8 @@ def weigh_witnesses(job: Job, trained: TrainedNetwork) -> Weigher | None:
     return learn_weights(
         {"graph": network, **inputs.witnesses},
         inputs.text_embeddings, inputs.label_embeddings, inputs.labels,
-        given=network.anchored, single=inputs.single, progress=job.progress,
+        given=network.anchored, single=inputs.single, own=None if trust is None else trust.own,
+        progress=job.progress,
     )  # fmt: skip
 
 
@@ -121,10 +128,9 @@ def doubt_labels(
         return None
     if weigher is None:
         return PictureDoubt(job.inputs.labels)
-    network, trust = trained.network, weigher.model.trust
-    around = TextsAround(smoothed, network.inputs.propagation)
-    doubt = learn_doubt(job.inputs, trained.anchors, around, trust=trust, progress=job.progress)
-    return calibrate(doubt, network, weigher)
+    around = TextsAround(smoothed, trained.network.inputs.propagation)
+    doubt = learn_doubt(job.inputs, trained.anchors, around, weigher.trusted, progress=job.progress)
+    return calibrate(doubt, trained.network, weigher)
 
 
 def score_images(
@@ -158,6 +164,9 @@ class Stage:
     work: Callable[..., Any]  # work(job, *results)
 
 
+WITNESSES = (
+    "features", "text_embeddings", "label_embeddings", "words", "cnn_probs", "prompt_embeddings"
+)  # fmt: skip
 STAGES = (
     Stage(
         "graph",
@@ -167,9 +176,16 @@ STAGES = (
         work=build_graph,
     ),
     Stage(
+        "trust",
+        reads=("features", "text_embeddings", "web_labels", "words"),
+        needs=(),
+        settings=("text_evidence",),
+        work=judge_texts,
+    ),
+    Stage(
         "smoothing",
         reads=("text_embeddings",),
-        needs=("graph",),
+        needs=("graph", "trust"),
         settings=("self_weight", "form"),
         work=smooth_texts,
     ),
@@ -192,30 +208,21 @@ STAGES = (
     ),
     Stage(
         "evidence",
-        reads=(
-            *("features", "text_embeddings", "label_embeddings", "web_labels"),
-            *("words", "cnn_probs", "prompt_embeddings"),
-        ),
-        needs=("network",),
+        reads=(*WITNESSES, "web_labels"),
+        needs=("network", "trust"),
         settings=("text_evidence",),
         work=weigh_witnesses,
     ),
     Stage(
         "doubt",
-        reads=(
-            *("features", "text_embeddings", "label_embeddings", "web_labels"),
-            *("words", "cnn_probs", "prompt_embeddings"),
-        ),
+        reads=(*WITNESSES, "web_labels"),
         needs=("smoothing", "network", "evidence"),
         settings=("text_evidence",),
         work=doubt_labels,
     ),
     Stage(
         "scores",
-        reads=(
-            *("features", "text_embeddings", "label_embeddings"),
-            *("words", "cnn_probs", "prompt_embeddings", "answers", "copies"),
-        ),
+        reads=(*WITNESSES, "answers", "copies"),
         needs=("smoothing", "network", "evidence", "doubt"),
         settings=("confidence_threshold", "gnn_weight", "kept_scores"),
         work=score_images,

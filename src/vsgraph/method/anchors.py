@@ -20,7 +20,7 @@ from vsgraph.common.checks import (
     unit_rows,
 )
 from vsgraph.errors import InputError, VSGraphWarning
-from vsgraph.method.graph import propagate, propagation_matrix
+from vsgraph.method.graph import counting, propagate, propagation_matrix
 from vsgraph.result.parts import Anchors
 from vsgraph.settings import Form
 
@@ -71,10 +71,21 @@ def smooth_text(
 
 
 def smooth(
-    text: Floats, adjacency: csr_array, *, self_weight: float, form: Form, progress: bool
+    text: Floats,
+    adjacency: csr_array,
+    *,
+    self_weight: float,
+    form: Form,
+    own: Floats | None = None,
+    progress: bool,
 ) -> Floats:
-    """Mix the texts of neighbors, unchecked; texts and result have shape (n_images, n_dims)."""
+    """Mix the texts of neighbors, unchecked; texts and result have shape (n_images, n_dims).
+
+    `own` is how far each text counts, (n_images,); all of them in full if it is None.
+    """
     operator = propagation_matrix(adjacency, self_weight=self_weight, form=form)
+    if own is not None:
+        operator = counting(operator, own)
     return propagate(operator, text, progress=progress)
 
 

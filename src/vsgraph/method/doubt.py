@@ -12,58 +12,60 @@ word for the meant sense; whether images that look like this one are called by t
 labels are right at this distance of the text. So a class whose texts seldom speak of it is doubted
 as a whole, and nothing says "yes" only because the other classes say "no".
 
-The weights were learned once, from several crawls made of COCO-Web, half of them with texts that
-are missing or exchanged (`experiments/doubt_weights.py` prints them). Between the two sets the
-estimated share of texts that belong to their image decides. An image without text is judged by the
-weights of crawls with missing texts, however good the other texts are: the weights of complete
-texts would hold it against the image that none speaks for it.
+A text may be another image's (:mod:`vsgraph.method.trust`). So every image is judged twice, as if
+its text were its own and as if it had none, each with weights of their own, and the trust in the
+text says how far either counts. The weights were learned once, from several crawls made of
+COCO-Web, half of them with texts that are missing or exchanged (`experiments/doubt_weights.py`
+prints them).
 """
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from vsgraph.common.blocks import Arrays, as_floats, map_rows, row_blocks
+from vsgraph.common.blocks import Arrays, as_floats, evenly_spread, map_rows, row_blocks
 from vsgraph.common.checks import Floats, filled_rows, unit_rows
+from vsgraph.method.evidence import Weighed
+from vsgraph.method.evidence_fit import weighted
 from vsgraph.method.inputs import Inputs
 from vsgraph.method.naming import Naming, bounded_odds, learn_naming
 from vsgraph.method.open_set import TextsAround, typical_match
-from vsgraph.method.text_scale import Indices, Scale, find_scale
+from vsgraph.method.text_scale import SAMPLE, Indices, Scale, find_scale
 from vsgraph.result.parts import Anchors
 
 TERMS = (
-    "bias", "graph", "evidence", "web label", "no text", "meaning", "distance",
+    "bias", "graph", "evidence", "web label", "meaning around", "meaning", "distance",
     "name", "name around", "name in text", "rare name in text", "usual name in text",
     "word in text", "called so nearby", "unnamed",
 )  # fmt: skip
 N_WITHOUT_WORDS = 7  # terms that need no names of classes
-TEXT_TERMS = slice(5, 13)
-WEB_LIKE_TRUST = 0.69  # of the crawls with missing and exchanged texts
-WEIGHTS = {  # one row per set of terms: texts as they are, web-like texts
+WEIGHTS = {  # with names and without: of images whose own text is heard, of those without text
     True: np.array([
-        [-0.65, 0.27, 0.17, -0.33, 0.00, 0.89, 0.40,
-         1.19, 0.04, 1.27, 0.80, -0.30, 0.38, 0.11, 0.74],
-        [-1.83, 0.16, 0.20, 0.55, 0.55, 0.33, 0.06,
-         0.04, 1.19, 0.71, 0.61, 1.36, 0.01, 0.13, 0.33],
+        [-0.20, 0.25, 0.18, -0.44, -0.21, 0.60, 0.40,
+         0.92, -0.03, 0.97, 0.81, -0.18, 0.63, 0.10, 0.70],
+        [-0.00, 0.08, 0.31, 0.33, 0.16, 0.00, 0.40,
+         0.00, 0.20, 0.00, 0.00, 0.50, 0.00, 0.13, 0.56],
     ]),
     False: np.array([
-        [-0.27, 0.35, 0.19, 0.78, 0.00, 1.79, 0.56],
-        [0.67, 0.37, 0.26, 0.44, 0.13, 0.16, 0.50],
+        [0.65, 0.33, 0.20, 0.57, -0.59, 1.26, 0.71],
+        [0.87, 0.15, 0.37, 0.37, 0.09, 0.00, 0.54],
     ]),
 }  # fmt: skip
 EDGES = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])  # of nearness, from far to near
 RIGHT_SHARES = np.array(  # images with right labels of COCO-Web by nearness
     [
         [0.001, 0.002, 0.003, 0.010, 0.030, 0.067, 0.137, 0.750],  # own texts
-        [0.019, 0.017, 0.022, 0.025, 0.042, 0.071, 0.118, 0.686],  # web-like texts
-        [0.065, 0.045, 0.060, 0.070, 0.093, 0.119, 0.169, 0.379],  # only texts around
+        [0.082, 0.041, 0.051, 0.051, 0.063, 0.108, 0.141, 0.463],  # only texts around
     ]
 )
 PRIOR_TEXTS = 10  # what the usual distances count for in those of one class
 LEAST_SHARE = 0.02
-HARDLY = 0.25  # a label that is right less often than this at its distance is believed no more
+# A label that is right less often than this at its distance is believed no more than that, by
+# the text of the image and by the texts around alone, which say it less reliably.
+HARDLY = 0.25, 0.1
 
 Mask = NDArray[np.bool_]
 
@@ -76,37 +78,63 @@ class Distance:
     own text and the texts around it, the nearer one counts. How it is distributed over images with
     right labels hardly differs between crawls (:data:`RIGHT_SHARES`). So where a class has many
     more distant texts than that, most of them are not of the class (a local false discovery rate).
+    For a class that is not the web label, it is compared with the nearness of all such pairs.
     """
 
     around: TextsAround
     descriptions: Floats  # (n_classes, n_text_dims), of length one
     typical: tuple[Floats, Floats]  # (n_classes,) of anchors: own texts, texts around
-    right: Floats  # (2, n_classes, n_bins) share of right labels, with and without own text
+    right: Floats  # (2, n_classes, n_bins) share of right web labels, with and without own text
+    other: Floats  # the same of classes that are not the web label
 
-    def believe(self, text: Floats, near: Floats) -> Floats:
+    def believe(self, text: Floats, near: Floats, labels: Mask) -> list[Floats]:
         """Return the share of right labels at the distance of texts and all classes.
 
-        `text` and `near`, the texts around each image, have rows of length one or zero.
+        First with the images' own texts, then by the texts around alone. `text` and `near`, the
+        texts around each image, have rows of length one or zero; `labels` are the web labels,
+        (n_rows, n_classes).
         """
+        columns = np.arange(len(self.descriptions))
+        return [
+            np.where(labels, right[columns, found], other[columns, found])
+            for right, other, found in zip(
+                self.right, self.other, self.bins_of_all(text, near), strict=True
+            )
+        ]
+
+    def bins_of_all(self, text: Floats, near: Floats) -> tuple[Indices, Indices]:
+        """Return the bins of the distance of texts and all classes."""
         own, close = (
             texts @ self.descriptions.T / typical
             for texts, typical in zip((text, near), self.typical, strict=True)
         )
-        nearness = _nearer(own, close, filled_rows(text), filled_rows(near))
-        columns = np.arange(len(self.descriptions))
-        return self.right[(~filled_rows(text)).astype(int)[:, None], columns, _bins(nearness)]
+        return _bins(own, close, filled_rows(text), filled_rows(near))
+
+    def bins_of(self, text: Floats, near: Floats, labels: Indices) -> tuple[Indices, ...]:
+        """Return the bins of the distance of texts and one class each, as in `believe`.
+
+        The third array says whether the own text is near.
+        """
+        own, close = (
+            np.einsum("ij,ij->i", texts, self.descriptions[labels]) / typical[labels]
+            for texts, typical in zip((text, near), self.typical, strict=True)
+        )
+        has_text = filled_rows(text)
+        return *_bins(own, close, has_text, filled_rows(near)), has_text & (own >= EDGES[-1])
 
 
-def _nearer(own: Floats, near: Floats, has_own: Mask, has_near: Mask) -> Floats:
-    """Return the larger of two kinds of nearness, one if neither is known."""
+def _bins(own: Floats, near: Floats, has_own: Mask, has_near: Mask) -> tuple[Indices, Indices]:
+    """Return the bins of the nearer of own texts and texts around, and of these alone.
+
+    What is not known counts as near.
+    """
     shape = (-1, *[1] * (own.ndim - 1))
     own = np.where(has_own.reshape(shape), own, np.nan)
     near = np.where(has_near.reshape(shape), near, np.nan)
-    return np.nan_to_num(np.fmax(own, near), nan=1.0)
-
-
-def _bins(nearness: Floats) -> Indices:
-    return np.digitize(nearness, EDGES)
+    both, alone = (
+        np.digitize(np.nan_to_num(known, nan=1.0), EDGES) for known in (np.fmax(own, near), near)
+    )
+    return both, alone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,64 +142,74 @@ class Doubt:
     """What was learned about a crawl, to judge every pair of an image and a class."""
 
     inputs: Inputs
-    weights: Floats  # (n_terms,)
-    nearness: Scale
+    weights: Floats  # (2, n_terms), where the own text is heard and where it is not
+    nearness: Scale  # of the images' own texts to the meanings
+    nearness_around: Scale  # the same of the texts around
     distance: Distance
     naming: Naming | None
     shift: float = 0.0  # added to all log odds, see :mod:`vsgraph.method.calibration`
-    bare: Floats | None = None  # (n_terms,), for images without text; None if they are the same
 
-    def believe(self, rows: slice, gnn: Floats, final: Floats) -> Floats:
+    def believe(self, rows: slice, gnn: Floats, weighed: Weighed) -> Floats:
         """Return the probability that each image of a block shows each class."""
-        terms = self.terms(rows, gnn, final)
-        total = np.full(gnn.shape, self.shift)
-        no_text = terms[TERMS.index("no text")]  # (n_rows, 1)
-        bare = self.weights if self.bare is None else self.bare
-        for weight, without, term in zip(self.weights, bare, terms, strict=True):
-            total += np.where(no_text, without, weight) * term
-        right, probs = np.exp(terms[TERMS.index("distance")]), expit(total)
-        return np.where(right < HARDLY, np.minimum(probs, right), probs).astype(np.float32)
+        own, both = weighed.own[:, None], self.both(rows, gnn, weighed)
+        heard, bare = (
+            at_most(expit(self.shift + weighted(weights, terms)), terms, hardly)
+            for weights, terms, hardly in zip(self.weights, both, HARDLY, strict=True)
+        )
+        return (own * heard + (1 - own) * bare).astype(np.float32)
 
-    def terms(self, rows: slice, gnn: Floats, final: Floats) -> list[Floats]:
+    def terms(self, rows: slice, gnn: Floats, weighed: Weighed) -> list[Floats]:
         """Return the terms of a block, each to be broadcast to (n_rows, n_classes)."""
-        every = unit_rows(as_floats(self.inputs.text_embeddings[rows]))
-        text = every if self.naming is None else every * self.naming.own[rows, None]
-        around = unit_rows(self.distance.around[rows])
-        has_text = filled_rows(text)[:, None]
-        cosines = text @ unit_rows(self.inputs.label_embeddings).T
+        own = weighed.own[:, None]
         return [
-            np.ones((1, 1)),
-            bounded_odds(gnn),
-            bounded_odds(final),
-            self.inputs.labels[rows].toarray(),
-            (~has_text).astype(np.float32),
-            np.where(has_text, self.nearness(cosines), 0),
-            np.log(np.maximum(self.distance.believe(every, around), LEAST_SHARE)),
-            *(self.naming.terms(rows, text, around) if self.naming else ()),
+            own * heard + (1 - own) * bare
+            for heard, bare in zip(*self.both(rows, gnn, weighed), strict=True)
         ]
+
+    def both(self, rows: slice, gnn: Floats, weighed: Weighed) -> tuple[list[Floats], list[Floats]]:
+        """Return the terms of a block where own texts are heard, and where they are not."""
+        text = unit_rows(as_floats(self.inputs.text_embeddings[rows]))
+        around = unit_rows(self.distance.around[rows])
+        meanings = unit_rows(self.inputs.label_embeddings)
+        nearness, silence = self.nearness(text @ meanings.T), np.zeros((1, 1), np.float32)
+        close = np.where(filled_rows(around)[:, None], self.nearness_around(around @ meanings.T), 0)
+        odds = bounded_odds(gnn), bounded_odds(weighed.probs)
+        labels = self.inputs.labels[rows].toarray()
+        shared = [np.ones((1, 1)), *odds, labels, close]
+        shares = self.distance.believe(text, around, labels.astype(bool))
+        heard, bare = (
+            [*shared, near, np.log(np.maximum(right, LEAST_SHARE))]
+            for near, right in zip((nearness, silence), shares, strict=True)
+        )
+        if self.naming is not None:
+            named, unnamed = self.naming.both(rows, text, around)
+            heard, bare = heard + named, bare + unnamed
+        return heard, bare
+
+
+def at_most(probs: Floats, terms: Sequence[Floats], hardly: float) -> Floats:
+    """Return probabilities of labels, where texts are far from them no more than is usual there."""
+    right = np.exp(terms[TERMS.index("distance")])
+    return np.where(right < hardly, np.minimum(probs, right), probs)
 
 
 def learn_doubt(
-    inputs: Inputs,
-    anchors: Anchors,
-    around: TextsAround,
-    *,
-    trust: float,
-    progress: bool = False,
+    inputs: Inputs, anchors: Anchors, around: TextsAround, own: Floats, *, progress: bool = False
 ) -> Doubt:
-    """Learn the scales of a crawl; `trust` is the share of texts that belong to their image."""
+    """Learn the scales of a crawl; `own` says how far each text is the image's, (n_images,)."""
     words, naming = inputs.words, None
     if words is not None:
-        naming = learn_naming(inputs, words, anchors, around, trust=trust, progress=progress)
-    weights = weights_at(trust, with_words=words is not None)
+        naming = learn_naming(inputs, words, anchors, around, own, progress=progress)
     texts, labels, meanings = inputs.text_embeddings, inputs.labels, inputs.label_embeddings
-    scale = find_scale(texts, labels, meanings, anchors)
-    distance = _distances(inputs, anchors, around, trust=trust)
-    bare = weights_at(min(trust, WEB_LIKE_TRUST), with_words=words is not None)
-    return Doubt(inputs, weights, scale, distance, naming, bare=bare)
+    own_scale, around_scale = (
+        find_scale(some, labels, meanings, anchors) for some in (texts, around)
+    )
+    distance = _distances(inputs, anchors, around, own)
+    weights = WEIGHTS[words is not None]
+    return Doubt(inputs, weights, own_scale, around_scale, distance, naming)
 
 
-def _distances(inputs: Inputs, anchors: Anchors, around: TextsAround, *, trust: float) -> Distance:
+def _distances(inputs: Inputs, anchors: Anchors, around: TextsAround, own: Floats) -> Distance:
     """Count the texts of each class by their distance, and compare with those of right labels."""
     given = inputs.label_embeddings if inputs.descriptions is None else inputs.descriptions
     descriptions = unit_rows(given)
@@ -180,45 +218,60 @@ def _distances(inputs: Inputs, anchors: Anchors, around: TextsAround, *, trust: 
         typical_match(own_text, descriptions, anchors),
         typical_match(around[anchors.rows], descriptions, anchors),
     )
-    counts = np.zeros((2, len(descriptions), len(EDGES) + 1))
+    nothing = np.empty(0)
+    distance = Distance(around, descriptions, typical, nothing, nothing)
+    counts = np.zeros((3, len(descriptions), len(EDGES) + 1))
     labels = inputs.labels.indices
 
     def measure(rows: slice) -> Arrays:
         text, near = (unit_rows(as_floats(t[rows])) for t in (inputs.text_embeddings, around))
-        own, close = (
-            np.einsum("ij,ij->i", texts, descriptions[labels[rows]]) / typical[kind][labels[rows]]
-            for kind, texts in enumerate((text, near))
-        )
-        bins = _bins(_nearer(own, close, filled_rows(text), filled_rows(near)))
-        return (~filled_rows(text)).astype(np.uint8), bins.astype(np.uint8)
+        bins = distance.bins_of(text, near, labels[rows])
+        return tuple(part.astype(np.uint8) for part in bins)
 
     blocks = row_blocks(len(labels), row_bytes=16 * descriptions.shape[1])
-    for rows, (silent, bins) in zip(blocks, map_rows(measure, blocks, title="doubt"), strict=True):
-        np.add.at(counts, (silent, labels[rows], bins), 1)
-    return Distance(around, descriptions, typical, _right_shares(counts, trust))
+    for rows, bins in zip(blocks, map_rows(measure, blocks, title="doubt"), strict=True):
+        heard, alone, fits = bins
+        np.add.at(counts[0], (labels[rows], heard), own[rows])
+        np.add.at(counts[1], (labels[rows], alone), 1)
+        np.add.at(counts[2], (labels[rows], alone), own[rows] * fits)
+    right, expected = _right_shares(*counts)
+    other = expected / (expected + _foreign(inputs, distance)[:, None])
+    return dataclasses.replace(distance, right=right, other=_falling(other))
 
 
-def _right_shares(counts: Floats, trust: float) -> Floats:
-    """Return the share of right labels by class and distance, never more at a larger distance."""
-    expected = np.stack([between(RIGHT_SHARES[0], RIGHT_SHARES[1], trust), RIGHT_SHARES[2]])[
-        :, None
+def _foreign(inputs: Inputs, distance: Distance) -> Floats:
+    """Return how near texts are to classes that are not the web label, (2, n_bins), by a sample."""
+    rows = evenly_spread(len(inputs.labels.indices), SAMPLE)
+    text, near = (
+        unit_rows(as_floats(np.asarray(t[rows]))) for t in (inputs.text_embeddings, distance.around)
+    )
+    others = ~inputs.labels[rows].toarray().astype(bool)
+    known = filled_rows(text), filled_rows(near)
+    counts = [
+        np.bincount(found[others & has[:, None]], minlength=len(EDGES) + 1) + 1.0
+        for found, has in zip(distance.bins_of_all(text, near), known, strict=True)
     ]
-    expected = expected / expected.sum(axis=-1, keepdims=True)
-    totals = counts.sum(axis=-1, keepdims=True)
-    found = (counts + PRIOR_TEXTS * expected) / (totals + PRIOR_TEXTS)
+    return np.stack([count / count.sum() for count in counts])
+
+
+def _right_shares(heard: Floats, alone: Floats, fitting: Floats) -> tuple[Floats, Floats]:
+    """Return the share of right web labels by class and distance, and the expected distances.
+
+    Counted are texts by distance, (n_classes, n_bins) each: own ones, those around, and those
+    around images whose own text fits. These show how far texts around right labels are in a class.
+    """
+    own, around = (RIGHT_SHARES / RIGHT_SHARES.sum(axis=1, keepdims=True))[:, None]
+    expected = np.stack([np.broadcast_to(own, heard.shape), _mixed(fitting, around)])
+    found = np.stack([_mixed(heard, own), _mixed(alone, expected[1])])
     right = np.minimum(found[..., -1:] / expected[..., -1:], 1) * expected / found
-    return np.minimum.accumulate(np.minimum(right, 1)[..., ::-1], axis=-1)[..., ::-1]
+    return _falling(np.minimum(right, 1)), expected
 
 
-def weights_at(trust: float, *, with_words: bool) -> Floats:
-    """Return the weights for a crawl of whose texts the share `trust` can be believed."""
-    plain, web_like = WEIGHTS[with_words]
-    weights = between(plain, web_like, trust)
-    weights[TEXT_TERMS] *= min(trust / WEB_LIKE_TRUST, 1)
-    return weights
+def _falling(shares: Floats) -> Floats:
+    """Return shares by nearness, never more at a larger distance."""
+    return np.minimum.accumulate(shares[..., ::-1], axis=-1)[..., ::-1]
 
 
-def between(plain: Floats, web_like: Floats, trust: float) -> Floats:
-    """Return numbers between those of texts as they are and of web-like texts."""
-    share = np.clip((trust - WEB_LIKE_TRUST) / (1 - WEB_LIKE_TRUST), 0, 1)
-    return share * plain + (1 - share) * web_like
+def _mixed(counts: Floats, usual: Floats) -> Floats:
+    """Return the shares of bins, (n_classes, n_bins), with what is usual as some texts more."""
+    return (counts + PRIOR_TEXTS * usual) / (counts.sum(axis=1, keepdims=True) + PRIOR_TEXTS)

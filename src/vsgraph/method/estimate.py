@@ -53,7 +53,7 @@ class Estimate:
     --------
     >>> plan = estimate(Settings(), n_images=489_755, n_dims=2048, n_classes=500)
     >>> list(plan.seconds)
-    ['reading', 'graph', 'smoothing', 'network', 'evidence', 'doubt', 'scores']
+    ['reading', 'graph', 'trust', 'smoothing', 'network', 'evidence', 'doubt', 'scores']
     >>> 1e9 < plan.memory < 5e9
     True
     """
@@ -63,11 +63,12 @@ class Estimate:
     disk: float
 
     def only(self, stages: Collection[str], *, new: float = 1) -> "Estimate":
-        """Return what some stages take, if only the share `new` must be encoded."""
+        """Return what some stages take, if only the share `new` of the contents is not known."""
         encoding = {"pictures", "measures", "texts"}
         reads = bool((set(self.seconds) - encoding) & set(stages))
         names = [n for n in self.seconds if n in stages or (n == "reading" and reads)]
-        seconds = {n: self.seconds[n] * (new if n in encoding else 1) for n in names}
+        by_content = encoding | {"screening"}
+        seconds = {n: self.seconds[n] * (new if n in by_content else 1) for n in names}
         return dataclasses.replace(self, seconds=seconds)
 
     def __str__(self) -> str:
@@ -129,6 +130,7 @@ def estimate(
     seconds = {
         "reading": 2 + 6e-9 * n * (n_dims + n_text_dims + with_cnn * n_classes),
         "graph": _graph_seconds(settings, n, n_dims),
+        "trust": settings.text_evidence * 2 * n * SKETCH * (n_dims + n_text_dims) / REFERENCE_FLOPS,
         "smoothing": 4e-9 * edges * n_text_dims / 2,
         "network": settings.rounds * steps * 4 * anchors * width * n_classes / REFERENCE_FLOPS
         + 2e-9 * anchors * reach * width,

@@ -10,9 +10,9 @@ Four witnesses speak of the class ``c`` of image ``i``, and none is believed bli
   estimated from the crawl itself: it says that half of what 'orange' finds is no fruit.
 - ``R(c)`` is how much more the text speaks of class ``c`` than texts of the crawl do on average:
   a softmax of its cosines to all label meanings, with sharpness ``s``.
-- ``r`` is the share of texts that belong to their image. Where a text may be another image's, a
-  class that it does not mention loses at most the factor ``1 - r``, so that a wrong text cannot
-  rule out the right class. Without text the bracket is one.
+- ``r`` is how far the text is trusted to be the image's own: one share for all texts, times what is
+  known of each (:mod:`vsgraph.method.trust`). A class that it does not mention loses at most the
+  factor ``1 - r``: a foreign text cannot rule out the right class. Without text it is one.
 
 The weights ``a, b, e``, the sharpness ``s`` and the trust ``r`` are not chosen: they are those
 under which the texts are the least surprising, given everything else known of their images. So a
@@ -23,7 +23,7 @@ found stands in :mod:`vsgraph.method.evidence_fit`.
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,7 +40,7 @@ from vsgraph.common.checks import (
     filled_rows,
     unit_rows,
 )
-from vsgraph.method.evidence_fit import SMALLEST, Doubles, Model, estimate, weighted
+from vsgraph.method.evidence_fit import SMALLEST, Doubles, Model, Spoken, estimate, weighted
 from vsgraph.result.scores import log_odds
 
 SAMPLE_CELLS = 2**21  # texts times classes that the weights are estimated from
@@ -51,6 +51,19 @@ class Scores(Protocol):
     """Scores that are read by rows: an array, mapped or not, a Network, or TopScores."""
 
     def __getitem__(self, rows: Any, /) -> Any: ...  # noqa: ANN401
+
+
+class Weighed(NamedTuple):
+    """All evidence on a block of images."""
+
+    probs: Floats  # (n_rows, n_classes)
+    text_factor: Floats  # (n_rows, n_classes), how much the text raises or lowers each class
+    own: Floats  # (n_rows,), probability that the text is the image's own, by all that is known
+
+
+def only_graph(gnn: Floats) -> Weighed:
+    """Return the evidence where nothing but the graph speaks."""
+    return Weighed(gnn, np.ones((1, 1), np.float32), np.zeros(len(gnn), np.float32))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -144,7 +157,7 @@ def weigh_evidence(
     parts = [
         learned.weigh(rows, [witness[rows] for witness in witnesses.values()]) for rows in blocks
     ]
-    probs, factor = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    probs, factor, _ = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Evidence(probs, factor, learned.confusion, learned.summary())
 
 
@@ -160,8 +173,8 @@ class Weigher:
         The estimated numbers.
     given : int array
         Classes that can be given.
-    text, meanings, middle
-        Embeddings of texts and of the classes given; what all texts share.
+    text, own, meanings, middle
+        Texts, the probability that each is the image's own, classes given, what all texts share.
     share : csr_array of shape (n_images, n_classes)
         Web labels; several of an image count for one together.
     sampled, posterior
@@ -174,6 +187,7 @@ class Weigher:
     model: Model
     given: NDArray[np.intp]
     text: Floats
+    own: Floats
     meanings: Floats
     middle: Floats
     share: csr_array
@@ -189,31 +203,39 @@ class Weigher:
         table[self.given] = self.model.confusion
         return table
 
+    @property
+    def trusted(self) -> Floats:
+        """How far each text is trusted to be the image's own, (n_images,); 0 without text."""
+        return (self.model.trust * self.own).astype(np.float32)
+
     def summary(self) -> dict[str, float]:
         """Return how far each witness was believed."""
         weights = dict(zip((*self.names, "web"), self.model.weights.tolist(), strict=True))
-        text = {"sharpness": self.model.sharpness, "trust": self.model.trust}
+        known = self.trusted[filled_rows(self.text)]
+        trust = float(known.mean()) if len(known) else 0.0
+        text = {"sharpness": self.model.sharpness, "trust": trust}
         return {"graph": 0.0, "cnn": 0.0} | weights | text
 
-    def weigh(self, rows: slice, witnesses: list[Floats]) -> tuple[Floats, Floats]:
-        """Apply the formula to a block of images: probabilities, and what the text says."""
+    def weigh(self, rows: slice, witnesses: list[Floats]) -> Weighed:
+        """Apply the formula to a block of images."""
         n_classes = self.share.shape[1]
         probs = np.zeros((rows.stop - rows.start, n_classes), np.float32)
         factors = np.ones_like(probs)
-        factor = self.model.text_factor(
-            _centered_cosines(self.text[rows], self.meanings, self.middle)
-        )
+        cosines = _centered_cosines(self.text[rows], self.meanings, self.middle)
+        factor = self.model.text_factor(Spoken(cosines, self.own[rows]))
         heard = [witness[:, self.given] for witness in witnesses]
         told = [_log_share(w) if self.single else log_odds(w) for w in heard]
         total = weighted(
-            self.model.weights, [*told, self.model.log_web(self.share[rows], self._own(rows))]
+            self.model.weights, [*told, self.model.log_web(self.share[rows], self._added(rows))]
         )
+        trusted = self.model.trust * self.own[rows]
+        own = _belongs(softmax(total, axis=1), factor, trusted)
         total += np.log(np.maximum(factor, SMALLEST))
         probs[:, self.given] = softmax(total, axis=1) if self.single else expit(total)
         factors[:, self.given] = factor
-        return probs, factors
+        return Weighed(probs, factors, own)
 
-    def _own(self, rows: slice) -> Doubles:
+    def _added(self, rows: slice) -> Doubles:
         """Return what each row of a block itself added to the counts."""
         own = np.zeros((rows.stop - rows.start, len(self.given)))
         first, last = np.searchsorted(self.sampled, [rows.start, rows.stop])
@@ -229,6 +251,7 @@ def learn_weights(
     *,
     given: NDArray[np.bool_],
     single: bool,
+    own: Floats | None = None,
     progress: bool = False,
 ) -> Weigher | None:
     """Estimate how far to believe each witness, from a sample of the images that have text.
@@ -245,6 +268,8 @@ def learn_weights(
         Classes that can be given.
     single : bool
         An image has one class only.
+    own : float array of shape (n_images,), optional
+        Probability that each text is the image's own (:mod:`vsgraph.method.trust`).
     progress : bool
         Show a progress bar.
 
@@ -265,11 +290,28 @@ def learn_weights(
     share = csr_array(diags_array(1 / np.maximum(np.diff(labels.indptr), 1)) @ labels)
     rows = _sample_rows(has_text, n_classes=len(classes))
     heard = [_log_share(np.asarray(witness[rows])[:, classes]) for witness in witnesses.values()]
-    cosines = _centered_cosines(text[rows], meanings, middle)
-    model, posterior = estimate(heard, cosines, share[rows], classes, progress=progress)
+    own = has_text.astype(np.float32) if own is None else own
+    spoken = Spoken(_centered_cosines(text[rows], meanings, middle), own[rows])
+    model, posterior = estimate(heard, spoken, share[rows], classes, progress=progress)
     return Weigher(
-        tuple(witnesses), model, classes, text, meanings, middle, share, rows, posterior, single
+        tuple(witnesses),
+        model,
+        classes,
+        text,
+        own,
+        meanings,
+        middle,
+        share,
+        rows,
+        posterior,
+        single,
     )
+
+
+def _belongs(prior: Doubles, factor: Doubles, trusted: Floats) -> Floats:
+    """Return how far texts are the images' own, `trusted` before, given what all others say."""
+    told = (prior * factor).sum(axis=1)
+    return ((told - (1 - trusted)) / np.maximum(told, SMALLEST)).astype(np.float32)
 
 
 def _mean_direction(text: Floats, n_texts: int) -> Floats:

@@ -7,6 +7,7 @@ images of each class are counted by web label.
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,17 @@ PRIOR_TEXTS = 30  # what the usual weights count for, so that a small crawl cann
 SMALLEST = 1e-9
 
 Doubles = NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True)
+class Spoken:
+    """What texts say, one row per text."""
+
+    cosines: Floats  # (n_texts, n_classes), to the meanings of the classes
+    own: Floats  # (n_texts,), probability that it is the image's own, as far as pictures tell
+
+    def __getitem__(self, rows: slice) -> "Spoken":
+        return Spoken(self.cosines[rows], self.own[rows])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,15 +70,16 @@ class Model:
         usual = (share @ self.web_prior)[:, None]
         return np.log(np.where(usual > 0, others / np.where(usual > 0, usual, 1), 1))
 
-    def text_factor(self, cosines: Floats) -> Doubles:
+    def text_factor(self, texts: Spoken) -> Doubles:
         """Return the bracket of the formula; one where there is no text (NaN)."""
-        told = softmax(self.sharpness * cosines, axis=1) / self.background
-        return np.where(np.isnan(told), 1, self.trust * told + 1 - self.trust)
+        told = softmax(self.sharpness * texts.cosines, axis=1) / self.background
+        trust = self.trust * texts.own[:, None]
+        return np.where(np.isnan(told), 1, trust * told + 1 - trust)
 
 
 def estimate(
     witnesses: list[Doubles],
-    cosines: Floats,
+    texts: Spoken,
     share: csr_array,
     given: NDArray[np.intp],
     *,
@@ -85,28 +98,28 @@ def estimate(
         counts=0.7 * np.eye(share.shape[1])[:, given] + 0.3 * web_prior[:, None],
         web_prior=web_prior,
     )
-    posterior = np.zeros(cosines.shape)
+    posterior = np.zeros(texts.cosines.shape)
     with bar(ROUNDS, "evidence", progress=progress) as steps:
         for _ in range(ROUNDS):
             channels = [*witnesses, model.log_web(share, posterior)]
-            model = _least_surprise(model, channels, cosines)
+            model = _least_surprise(model, channels, texts)
             prior = softmax(weighted(model.weights, channels), axis=1)
-            posterior = prior * model.text_factor(cosines)
+            posterior = prior * model.text_factor(texts)
             posterior /= posterior.sum(axis=1, keepdims=True)
             model = dataclasses.replace(model, counts=_count(model, posterior, share))
             steps.update()
     return model, posterior
 
 
-def weighted(weights: Doubles, channels: list[Doubles]) -> Doubles:
+def weighted(weights: Floats, channels: Sequence[Floats]) -> Doubles:
     """Return the weighted sum of the channels."""
     return sum(
         (weight * channel for weight, channel in zip(weights, channels, strict=True)),
-        np.zeros_like(channels[0]),
+        np.zeros((1, 1)),
     )
 
 
-def _least_surprise(model: Model, channels: list[Doubles], cosines: Floats) -> Model:
+def _least_surprise(model: Model, channels: list[Doubles], texts: Spoken) -> Model:
     """Fit weights, sharpness and trust to the texts, the counts held."""
     n_weights = len(channels)
     start = np.array([*model.weights, model.sharpness, logit(model.trust)])
@@ -115,12 +128,12 @@ def _least_surprise(model: Model, channels: list[Doubles], cosines: Floats) -> M
         x = minimize(
             surprise,
             start,
-            args=(channels, cosines, mapped),
+            args=(channels, texts, mapped),
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
         ).x
-        background = _background(x[-2], cosines, mapped)
+        background = _background(x[-2], texts.cosines, mapped)
     return dataclasses.replace(
         model,
         weights=x[:n_weights],
@@ -131,7 +144,7 @@ def _least_surprise(model: Model, channels: list[Doubles], cosines: Floats) -> M
 
 
 def surprise(
-    x: Doubles, channels: list[Doubles], cosines: Floats, mapped: Mapped = map
+    x: Doubles, channels: list[Doubles], texts: Spoken, mapped: Mapped = map
 ) -> tuple[float, Doubles]:
     """Return how surprising the texts are given all else, a text on average, and its gradient.
 
@@ -139,32 +152,37 @@ def surprise(
     worth some texts draws the weights to 1 (graph, web label) and 0 (others) where texts are few.
     """
     weights, sharpness, trust = x[:-2], x[-2], expit(x[-1])
-    background = _background(sharpness, cosines, mapped)
+    background = _background(sharpness, texts.cosines, mapped)
+    n_texts = len(texts.cosines)
 
     def part(rows: slice) -> tuple[Doubles, Doubles, Doubles]:
-        cosine, heard = cosines[rows], [channel[rows] for channel in channels]
+        cosine, heard = texts.cosines[rows], [channel[rows] for channel in channels]
+        trusted = trust * texts.own[rows]
         prior = softmax(weighted(weights, heard), axis=1)
         told = softmax(sharpness * cosine, axis=1)
         within = prior * told / background
         informed = within.sum(axis=1)
         within /= informed[:, None]
-        total = trust * informed + 1 - trust
-        belongs = trust * informed / total  # probability that the text is this image's own
+        total = trusted * informed + 1 - trusted
+        belongs = trusted * informed / total  # probability that the text is this image's own
         moved = within - prior
         slopes = [_row_dot(moved, channel) @ belongs for channel in heard]
-        slopes += [_row_dot(within - told, cosine) @ belongs, (belongs - trust).sum()]
+        slopes += [
+            _row_dot(within - told, cosine) @ belongs,
+            ((1 - trust) * trusted * (informed - 1) / total).sum(),
+        ]
         sharper = told * (cosine - _row_dot(told, cosine)[:, None])
         sums = np.array([np.log(total).sum(), *slopes])
         return sums, belongs @ within, sharper.sum(axis=0)
 
-    found = mapped(part, _blocks(cosines))
+    found = mapped(part, _blocks(texts.cosines))
     sums, spoken, sharper = functools.reduce(lambda a, b: [*map(np.add, a, b)], found)
     away = weights - np.array([1.0, *[0.0] * (len(channels) - 2), 1.0])
     slopes = -sums[1:]
     slopes[:-2] += PRIOR_TEXTS * away
-    slopes[-2] += spoken @ (sharper / (background * (len(cosines) + 1)))
+    slopes[-2] += spoken @ (sharper / (background * (n_texts + 1)))
     loss = 0.5 * PRIOR_TEXTS * (away**2).sum() - sums[0]
-    return float(loss) / len(cosines), slopes / len(cosines)
+    return float(loss) / n_texts, slopes / n_texts
 
 
 def _blocks(cosines: Floats) -> list[slice]:

@@ -160,6 +160,12 @@ def propagation_matrix(adjacency: csr_array, *, self_weight: float, form: Form) 
     return csr_array(diags_array(1 / np.where(total > 0, total, 1)) @ mixed)
 
 
+def counting(step: csr_array, shares: Floats) -> csr_array:
+    """Return ``step`` with its columns scaled: how far what each row has to say counts."""
+    counted = (step.data * shares[step.indices]).astype(step.dtype)
+    return csr_array((counted, step.indices, step.indptr), step.shape)
+
+
 def gather(step: csr_array, values: Floats) -> Floats:
     """Return ``step @ values``, reading only the rows of `values` that are needed."""
     columns, place = np.unique(step.indices, return_inverse=True)

@@ -2,8 +2,7 @@
 
 A name says the more, the fewer texts of the class have it: where every text has it, as the query
 itself, it says nothing. Images of a class that are not called by its name are believed as far as
-they look like those that are. And where nearly all texts of a class have the name, a text without
-it is probably another image's, and is not listened to.
+they look like those that are.
 """
 
 import dataclasses
@@ -21,7 +20,6 @@ from vsgraph.method.text_scale import (
     Indices,
     Scale,
     Texts,
-    class_means,
     find_scale,
 )
 from vsgraph.result.parts import Anchors
@@ -35,7 +33,6 @@ RAREST = 0.05  # a name that fewer texts of a class have says no more than at th
 USUAL_LOOK = 0.6  # how far images look like those that are called so, before any were seen
 PRIOR_LOOKS = 5  # and how many images that counts for
 EXTREMES = 0.05, 0.95  # of the same for a class
-MOST_LIKELY = 0.5  # a text that is more probably another image's is not listened to
 
 Mask = NDArray[np.bool_]
 
@@ -55,29 +52,26 @@ class Naming:
     usual_mention: Floats  # (n_classes,) share of each class's texts that have its name
     surprise: Floats  # (n_classes,) how much a name says, by how few texts of the class have it
     unnamed: Floats  # (n_classes,) log odds of images of a class that are not called so
-    own: Mask  # (n_images,) whether there is a text that is the image's own
     called: TopScores  # (n_images, n_classes) whether similar images are called so
     call_rate: Floats  # (n_classes,) the same of images that are called so; 0 if there are few
     probe: Probes  # that learned who is called so
 
-    def terms(self, rows: slice, text: Floats, around: Floats) -> list[Floats]:
-        """Return the terms of a block that need names.
+    def both(self, rows: slice, text: Floats, around: Floats) -> tuple[list[Floats], list[Floats]]:
+        """Return the terms of a block that need names, with own texts heard and without.
 
         `text` and `around`, the texts around each image, have rows of length one or zero.
         """
         names = unit_rows(self.words.name_embeddings)
-        has_text = filled_rows(text)[:, None]
-        named = self.words.names[rows].toarray() & has_text
-        return [
-            np.where(has_text, self.nearness(text @ names.T), 0),
-            np.where(filled_rows(around)[:, None], self.nearness_around(around @ names.T), 0),
-            named,
-            named * self.surprise,
-            self.usual_mention[None],
-            self.words.words[rows].toarray() & has_text,
-            self._shown_nearby(rows),
-            ~named * self.unnamed,
-        ]
+        near = np.where(filled_rows(around)[:, None], self.nearness_around(around @ names.T), 0)
+        nothing = np.zeros((1, 1), np.float32)
+        usual, nearby = self.usual_mention[None], self._shown_nearby(rows)
+        named = self.words.names[rows].toarray()
+        heard = [
+            self.nearness(text @ names.T), near, named, named * self.surprise, usual,
+            self.words.words[rows].toarray(), nearby, ~named * self.unnamed,
+        ]  # fmt: skip
+        unnamed = self.unnamed[None]
+        return heard, [nothing, near, nothing, nothing, usual, nothing, nearby, unnamed]
 
     def _shown_nearby(self, rows: slice) -> Floats:
         """Return the log odds that images show a class, by what similar images are called.
@@ -92,56 +86,43 @@ class Naming:
 
 @dataclasses.dataclass(frozen=True)
 class _Mentions:
-    """Which images with text are called by the name of their label."""
+    """Which images are called by the name of their label in a text of their own."""
 
     columns: Indices  # (n_images,) the labels
-    has_text: Mask
+    own: Floats  # (n_images,) probability that there is a text that is the image's own
     named: Mask
-    share: Floats  # (n_classes,) of the texts of each class that have its name
+    share: Floats  # (n_classes,) of the own texts of each class that have its name
 
     @classmethod
-    def of(cls, inputs: Inputs, names: csr_array) -> "_Mentions":
+    def of(cls, inputs: Inputs, names: csr_array, own: Floats) -> "_Mentions":
         rows, columns = inputs.labels.tocoo().coords
-        has_text = filled_rows(inputs.text_embeddings)[rows]
-        named = np.asarray(names[rows, columns], bool).ravel() & has_text
+        named = np.asarray(names[rows, columns], bool).ravel()
         n_texts, n_named = (
-            np.bincount(columns[some], minlength=names.shape[1]) for some in (has_text, named)
+            np.bincount(columns, own * some, minlength=names.shape[1])
+            for some in (np.ones(len(named)), named)
         )
-        return cls(columns, has_text, named, (n_named + 0.5) / (n_texts + 1))
-
-    def are_own(self, trust: float) -> Mask:
-        """Return which texts are probably the images' own, (n_images,).
-
-        Of the texts of a class, the share `1 - trust` is of other images and hardly ever has its
-        name. So where nearly as many have it as texts can be believed, the rest is of others.
-        """
-        foreign = (1 - trust) / (1 - self.share) > MOST_LIKELY
-        return self.has_text & (self.named | ~foreign[self.columns])
+        return cls(columns, own, named, (n_named + 0.5) / (n_texts + 1))
 
 
 def learn_naming(
-    inputs: Inputs, words: Words, anchors: Anchors, around: Texts, *, trust: float, progress: bool
+    inputs: Inputs, words: Words, anchors: Anchors, around: Texts, own: Floats, *, progress: bool
 ) -> Naming:
-    """Learn who is called by the name of a class; `trust` is the share of texts to be believed."""
+    """Learn who is called by the name of a class; `own` says how far texts are the images'."""
     texts, labels, names = inputs.text_embeddings, inputs.labels, words.name_embeddings
     named = _named(words)
     probe = learn_probe(
         inputs.features, named, n_classes=named.shape[1], n_folds=FOLDS, progress=progress
     )
     called = probe.out_of_fold(n_kept=KEPT, progress=progress)
-    mentions = _Mentions.of(inputs, words.names)
-    usual = class_means(
-        np.where(mentions.has_text, mentions.named, np.nan), mentions.columns, named.shape[1]
-    )
-    share = np.clip(mentions.share / max(trust, RAREST), RAREST, 1)  # of the images' own texts
+    mentions = _Mentions.of(inputs, words.names, own)
+    share = np.clip(mentions.share, RAREST, 1)
     return Naming(
         words=words,
         nearness=find_scale(texts, labels, names, anchors),
         nearness_around=find_scale(around, labels, names, anchors),
-        usual_mention=usual,
+        usual_mention=mentions.share,
         surprise=-np.log(share),
         unnamed=(1 - share) * _unnamed_odds(called, mentions),
-        own=mentions.are_own(trust),
         called=called,
         call_rate=_call_rate(called, named),
         probe=probe,
@@ -180,14 +161,14 @@ def _unnamed_odds(called: TopScores, mentions: _Mentions) -> Floats:
         block = called[rows]
         return (block[np.arange(len(block)), mentions.columns[rows]].astype(np.float64),)
 
-    (own,) = fill_rows(look_up, row_blocks(len(called), row_bytes=8 * n_classes), title="names")
+    (look,) = fill_rows(look_up, row_blocks(len(called), row_bytes=8 * n_classes), title="names")
 
-    def sums(some: Mask, values: Floats) -> Any:  # noqa: ANN401
-        return np.bincount(mentions.columns[some], values[some], n_classes)
+    def sums(some: Mask, values: Floats | float = 1.0) -> Any:  # noqa: ANN401
+        return np.bincount(mentions.columns, mentions.own * some * values, n_classes)
 
-    every, unnamed = np.ones(len(own)), mentions.has_text & ~mentions.named
-    n_named = sums(mentions.named, every)
-    rate = np.maximum(sums(mentions.named, own) / np.maximum(n_named, 1), 1e-3)
-    alike = np.minimum(own / rate[mentions.columns], 1)
-    shown = (sums(unnamed, alike) + PRIOR_LOOKS * USUAL_LOOK) / (sums(unnamed, every) + PRIOR_LOOKS)
+    n_named = sums(mentions.named)
+    rate = np.maximum(sums(mentions.named, look) / np.maximum(n_named, 1), 1e-3)
+    alike = np.minimum(look / rate[mentions.columns], 1)
+    n_unnamed = sums(~mentions.named)
+    shown = (sums(~mentions.named, alike) + PRIOR_LOOKS * USUAL_LOOK) / (n_unnamed + PRIOR_LOOKS)
     return np.where(n_named >= FEW_MENTIONS, bounded_odds(np.clip(shown, *EXTREMES)), 0)

@@ -27,7 +27,7 @@ from vsgraph.result.parts import Anchors
 from vsgraph.settings import Form, Settings
 
 BLOCK_EDGES = 10
-SCORE_ARRAYS = 8  # of (n_rows, n_classes) that scoring holds of a block at a time
+SCORE_ARRAYS = 32  # of (n_rows, n_classes) that scoring holds of a block at a time
 MOST_ROWS = 2048
 
 RowIndex = slice | NDArray[np.integer[Any]]

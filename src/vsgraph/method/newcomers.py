@@ -20,11 +20,12 @@ from vsgraph.method.answers import Lesson
 from vsgraph.method.doubt import Doubt
 from vsgraph.method.evidence import Weigher
 from vsgraph.method.given import TrainedNetwork
-from vsgraph.method.graph import gather, propagation_matrix
+from vsgraph.method.graph import counting, gather, propagation_matrix
 from vsgraph.method.inputs import Inputs
 from vsgraph.method.network import Network, NetworkInputs
 from vsgraph.method.open_set import TextsAround
 from vsgraph.method.scoring import ImageScores, Scorer
+from vsgraph.method.trust import TextTrust
 from vsgraph.method.unchecked import PictureDoubt
 from vsgraph.result.scores import TopScores
 from vsgraph.settings import Settings
@@ -37,6 +38,7 @@ class Learned:
     inputs: Inputs  # as the stages read them, with words
     adjacency: csr_array  # (n_images, n_images)
     smoothed: Floats  # (n_images, n_text_dims)
+    trust: TextTrust | None
     trained: TrainedNetwork
     weigher: Weigher | None
     doubt: Doubt | PictureDoubt
@@ -84,12 +86,17 @@ def score_newcomers(learned: Learned, new: Inputs, edges: csr_array) -> ImageSco
     """
     step = _propagation(learned, edges)
     texts: Any = Stacked(new.text_embeddings, learned.inputs.text_embeddings)
-    smoothed: Any = Stacked(gather(step[: len(new.features)], texts), learned.smoothed)
+    near = csr_array(step[: len(new.features)])
+    own = filled_rows(new.text_embeddings).astype(np.float32)
+    if learned.trust is not None:
+        own = learned.trust.of_others(new)
+        near = counting(near, np.concatenate([own, learned.trust.own]))
+    smoothed: Any = Stacked(gather(near, texts), learned.smoothed)
     network = _network(learned, new, step)
     share = csr_array(diags_array(1 / np.maximum(np.diff(new.labels.indptr), 1)) @ new.labels)
     weigher = learned.weigher and dataclasses.replace(
-        learned.weigher, text=new.text_embeddings, share=share, sampled=np.empty(0, np.intp),
-        posterior=learned.weigher.posterior[:0],
+        learned.weigher, text=new.text_embeddings, own=own, share=share,
+        sampled=np.empty(0, np.intp), posterior=learned.weigher.posterior[:0],
     )  # fmt: skip
     doubt = _doubt(learned, new, TextsAround(smoothed, step))
     scorer = Scorer(
@@ -133,7 +140,6 @@ def _doubt(learned: Learned, new: Inputs, around: TextsAround) -> Doubt | Pictur
     if naming is not None and new.words is not None:
         n_kept = naming.called.values.shape[1]
         called: TopScores = naming.probe.judge(np.asarray(new.features), n_kept=n_kept)
-        own = filled_rows(new.text_embeddings)
-        naming = dataclasses.replace(naming, words=new.words, called=called, own=own)
+        naming = dataclasses.replace(naming, words=new.words, called=called)
     distance = dataclasses.replace(doubt.distance, around=around)
     return dataclasses.replace(doubt, inputs=new, distance=distance, naming=naming)

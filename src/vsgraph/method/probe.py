@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 
-from vsgraph.common.blocks import Arrays, Mapped, fill_rows, in_threads, open_threads, row_blocks
+from vsgraph.common.blocks import Arrays, Mapped, fill_rows, open_threads, row_blocks
 from vsgraph.common.checks import Floats, check_at_least, check_labels, check_matrix, check_number
 from vsgraph.common.progress import bar
 from vsgraph.errors import InputError
 from vsgraph.method.linear_fit import Doubles, fit_weights, sigmoid_loss
-from vsgraph.neighbors.sketch import Rows, Singles, principal_axes, rows_to_search
+from vsgraph.neighbors.sketch import Rows, Singles, principal_axes, rotate, rows_to_search
 from vsgraph.result.scores import TopScores
 from vsgraph.settings import Settings
 
@@ -120,9 +120,7 @@ def learn_probe(
     pool = np.sort(rows.alive[rank < most * n_folds / (n_folds - 1)]).astype(np.intp)
     axes = principal_axes(rows, min(N_AXES, visual.shape[1]))
     share = np.asarray(labels.sum(axis=0), np.float64) / len(visual)
-    task = _Task(
-        _rotate(rows, axes, pool), csr_array(labels[pool]), share, np.ndim(web_labels) == 1
-    )
+    task = _Task(rotate(rows, axes, pool), csr_array(labels[pool]), share, np.ndim(web_labels) == 1)
     probes = []
     with bar(n_folds, "probe", progress=progress) as steps:
         for part in range(n_folds):
@@ -277,12 +275,6 @@ def _predict(
     blocks = row_blocks(len(fold), row_bytes=row_bytes, most=MOST_ROWS)
     filled = fill_rows(judge, blocks, title="probe", progress=progress)
     return TopScores.from_parts(filled, n_classes)
-
-
-def _rotate(rows: Rows, axes: Singles, some: NDArray[np.intp]) -> Singles:
-    """Return some rows, scaled to length one, on the axes, (n_some, n_axes)."""
-    blocks = row_blocks(len(some), row_bytes=4 * len(axes), most=MOST_ROWS)
-    return np.concatenate(list(in_threads(lambda block: rows.unit(some[block]) @ axes, blocks)))
 
 
 def _strata(labels: csr_array) -> NDArray[np.intp]:

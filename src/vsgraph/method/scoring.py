@@ -10,7 +10,7 @@ from vsgraph.common.blocks import Arrays, as_floats, fill_rows
 from vsgraph.common.checks import Floats, filled_rows
 from vsgraph.method.answers import Lesson, learn_lesson
 from vsgraph.method.doubt import Doubt
-from vsgraph.method.evidence import Weigher
+from vsgraph.method.evidence import Weighed, Weigher, only_graph
 from vsgraph.method.fusion import fuse_rows
 from vsgraph.method.inputs import Inputs
 from vsgraph.method.network import Network
@@ -94,12 +94,12 @@ class Scorer:
         lesson = learn_lesson(self.inputs, judge, self.network.blocks())
         return dataclasses.replace(self, lesson=lesson)
 
-    def _evidence(self, rows: slice) -> tuple[Floats, Floats]:
-        """Return ``p_g`` of a block and all evidence, each of shape (n_rows, n_classes)."""
+    def _evidence(self, rows: slice) -> tuple[Floats, Weighed]:
+        """Return ``p_g`` of a block, (n_rows, n_classes), and all evidence."""
         gnn = self.network[rows]
         if self.weigher is None:
-            return gnn, gnn
-        return gnn, self.weigher.weigh(rows, [gnn, *self.inputs.heard(rows).values()])[0]
+            return gnn, only_graph(gnn)
+        return gnn, self.weigher.weigh(rows, [gnn, *self.inputs.heard(rows).values()])
 
     @property
     def around(self) -> TextsAround:
@@ -169,12 +169,13 @@ class Scorer:
         gnn = self.network[rows]
         scores = {"gnn": gnn, **self.inputs.heard(rows)}
         if self.weigher is not None:
-            final, factor = self.weigher.weigh(rows, list(scores.values()))
+            weighed = self.weigher.weigh(rows, list(scores.values()))
+            final = weighed.probs
             if self.doubt is not None:
-                final = self._believe(self.doubt, rows, gnn, final)
-            return scores | {"final": final, "text": factor}
+                final = self._believe(self.doubt, rows, gnn, weighed)
+            return scores | {"final": final, "text": weighed.text_factor}
         if self.doubt is not None:
-            return scores | {"final": self._believe(self.doubt, rows, gnn, gnn)}
+            return scores | {"final": self._believe(self.doubt, rows, gnn, only_graph(gnn))}
         if "cnn" not in scores:
             return scores | {"final": gnn.copy()}
         fused = fuse_rows(
@@ -186,7 +187,7 @@ class Scorer:
         return scores | {"final": fused}
 
     def _believe(
-        self, doubt: Doubt | PictureDoubt, rows: slice, gnn: Floats, evidence: Floats
+        self, doubt: Doubt | PictureDoubt, rows: slice, gnn: Floats, evidence: Weighed
     ) -> Floats:
         """Return the probability of each class for a block, after what answers teach."""
         final = doubt.believe(rows, gnn, evidence)

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from vsgraph.common.blocks import row_blocks
 from vsgraph.common.checks import Floats, filled_rows
-from vsgraph.method.evidence import MIN_TEXTS_PER_CLASS
+from vsgraph.method.evidence import MIN_TEXTS_PER_CLASS, Weighed
 from vsgraph.method.inputs import Inputs
 from vsgraph.result.scores import log_odds
 
@@ -23,7 +23,7 @@ UNCHECKED = (
     "unchecked meaning: fewer than two texts per class, so what most images of a class show is "
     "believed to be its meaning"
 )
-BIAS, GRAPH, WEB_LABEL = 0.54, 0.88, 2.42  # from experiments/doubt_weights.py
+BIAS, GRAPH, WEB_LABEL = 0.56, 0.84, 2.40  # from experiments/doubt_weights.py
 LIMIT = 7.0  # largest log odds of the graph
 
 
@@ -58,12 +58,12 @@ class PictureDoubt:
 
     labels: csr_array  # (n_images, n_classes)
 
-    def believe(self, rows: slice, gnn: Floats, _: Floats) -> Floats:
+    def believe(self, rows: slice, gnn: Floats, evidence: Weighed) -> Floats:
         """Return the probability that each image of a block shows each class."""
-        one, graph, web_label = self.terms(rows, gnn, gnn)
+        one, graph, web_label = self.terms(rows, gnn, evidence)
         return expit(BIAS * one + GRAPH * graph + WEB_LABEL * web_label).astype(np.float32)
 
-    def terms(self, rows: slice, gnn: Floats, _: Floats) -> list[Floats]:
+    def terms(self, rows: slice, gnn: Floats, _: Weighed) -> list[Floats]:
         """Return what is added up: one, the log odds of the graph, the web label."""
         odds = np.clip(log_odds(gnn), -LIMIT, LIMIT)
         return [np.ones((1, 1)), odds, self.labels[rows].toarray()]

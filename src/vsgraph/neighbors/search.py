@@ -34,7 +34,7 @@ EXACT_UP_TO = 10**5
 START_RECALL = 0.95
 LARGEST = 1e15
 FEW_TO_UPDATE = FEW_ROWS  # so few are compared at once
-MOST_CHANGED = {True: 0.2, False: 0.05}  # of all rows, exact or not; else a whole search is quicker
+MOST_CHANGED = 0.2  # of all rows; else a whole search is quicker
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -135,15 +135,12 @@ def update_neighbors(
 ) -> Neighbors | None:
     """Find the neighbors of rows, most of which are known; None if all must be searched for.
 
-    That is so if there are few rows, if much has changed, or if the recall is not reached.
+    That is so if there are few rows, if much has changed, or if the search is approximate: two such
+    searches miss different neighbors, so the result would depend on what came before.
     """
-    exact = is_exact(len(features), search, recall)
-    most = MOST_CHANGED[exact] * len(features)
-    if (
-        len(features) <= FEW_TO_UPDATE
-        or known.to_search.sum() > most
-        or (exact and known.recall < 1)
-    ):
+    exact = is_exact(len(features), search, recall) and known.recall == 1
+    most = MOST_CHANGED * len(features)
+    if not exact or len(features) <= FEW_TO_UPDATE or known.to_search.sum() > most:
         return None
     try:
         from vsgraph.neighbors.update import update_lists
@@ -152,10 +149,8 @@ def update_neighbors(
     rows = _rows_in_reach(features)
     if len(rows.alive) <= FEW_TO_UPDATE:
         return None
-    neighbors, similarities, reached = update_lists(rows, known, progress=progress)
-    if reached < (1 if exact else recall):
-        return None
-    return _fill_up(neighbors, similarities, rows.alive, reached)
+    neighbors, similarities = update_lists(rows, known, progress=progress)
+    return _fill_up(neighbors, similarities, rows.alive, 1.0)
 
 
 def is_exact(n_rows: int, search: Search, recall: float) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.blocks import Arrays, fill_rows, row_blocks, row_lengths
+from vsgraph.common.blocks import Arrays, fill_rows, in_threads, row_blocks, row_lengths
 
 SAMPLE = 2**13
 TURNS = 4
@@ -66,6 +66,12 @@ def principal_axes(rows: Rows, n_axes: int) -> Singles:
     for _ in range(TURNS):
         axes = np.linalg.qr(moment @ axes)[0]
     return np.ascontiguousarray(axes, dtype=np.float32)
+
+
+def rotate(rows: Rows, axes: Singles, some: NDArray[np.intp]) -> Singles:
+    """Return some rows, scaled to length one, on the axes, (n_some, n_axes)."""
+    blocks = row_blocks(len(some), row_bytes=4 * len(axes), most=4096)
+    return np.concatenate(list(in_threads(lambda block: rows.unit(some[block]) @ axes, blocks)))
 
 
 def sketch(rows: Rows, axes: Singles, *, share: float, progress: bool = False) -> Singles:

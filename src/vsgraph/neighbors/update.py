@@ -2,7 +2,7 @@
 
 Rows that are new, and rows that lost a neighbor, are compared with all rows. The lists of the other
 rows take in what is new and more similar than their last neighbor. As in the exact search, only
-pairs that their sketches rule out are left out: nothing is missed that the earlier search had.
+pairs that their sketches rule out are left out: the result is as exact as the earlier search.
 """
 
 import numpy as np
@@ -12,19 +12,16 @@ from vsgraph.common.blocks import Arrays, fill_rows, map_rows, row_blocks
 from vsgraph.neighbors import kernels
 from vsgraph.neighbors.exact import ROUNDING, TILE, cheapest_length
 from vsgraph.neighbors.known import Known
-from vsgraph.neighbors.lists import Candidates, Sample, true_neighbors
+from vsgraph.neighbors.lists import Candidates
 from vsgraph.neighbors.sketch import Rows, Singles, principal_axes, sketch
 
 N_CANDIDATES = 32  # by their sketches, to begin with
 FEW = 128  # rows to start lists for at a time
-SAMPLE = 256  # rows to measure the recall on
 SKETCH_BYTES = 3 * 10**9  # of all sketches together
 
 
-def update_lists(
-    rows: Rows, known: Known, *, progress: bool
-) -> tuple[NDArray[np.int32], Singles, float]:
-    """Return neighbors and similarities, (n_images, n_neighbors), and the recall reached.
+def update_lists(rows: Rows, known: Known, *, progress: bool) -> tuple[NDArray[np.int32], Singles]:
+    """Return neighbors and similarities, (n_images, n_neighbors).
 
     Empty places are marked as in :func:`~vsgraph.neighbors.lists.search_lists`.
     """
@@ -37,8 +34,7 @@ def update_lists(
     if len(places):
         _start_lists(rows, bounds, places, neighbors, similarities)
         _rule_out(rows, bounds, places, neighbors, similarities, progress=progress)
-    reached = 1.0 if known.recall == 1 else _recall(rows, similarities)
-    return neighbors, similarities, reached
+    return neighbors, similarities
 
 
 def _start_lists(
@@ -96,12 +92,3 @@ def _rule_out(
     tiles = row_blocks(len(bounds), most=TILE)
     for near, cosines in map_rows(survivors, tiles, title="new neighbors", progress=progress):
         kernels.insert_pairs(near, cosines, similarities, neighbors)
-
-
-def _recall(rows: Rows, similarities: Singles) -> float:
-    """Return the share of the true neighbors of a sample that are in the lists."""
-    random = np.random.default_rng(0)
-    n_sample = min(SAMPLE, len(rows.alive))
-    sample = np.sort(random.choice(len(rows.alive), n_sample, replace=False))
-    _, cosines = true_neighbors(rows, sample, n_neighbors=similarities.shape[1])
-    return Sample(sample, cosines[:, -1]).share_found(similarities[rows.alive[sample]])

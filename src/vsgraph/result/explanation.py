@@ -1,6 +1,7 @@
 """Why one image got its label, in numbers and in words."""
 
 import dataclasses
+from collections.abc import Iterator
 
 from scipy.sparse import csr_array
 
@@ -118,10 +119,13 @@ def two_steps(adjacency: csr_array, row: int) -> dict[int, float]:
     >>> two_steps(line, 0)
     {0: 1.0, 1: 0.5, 2: 0.25}
     """
-    edges = csr_array(adjacency[[row]])
-    reach = {row: 1.0} | dict(zip(edges.indices.tolist(), edges.data.tolist(), strict=True))
+
+    def edges(start: int) -> Iterator[tuple[int, float]]:
+        own = slice(*adjacency.indptr[start : start + 2])  # quicker by far than a row of a matrix
+        return zip(adjacency.indices[own].tolist(), adjacency.data[own].tolist(), strict=True)
+
+    reach = {row: 1.0} | dict(edges(row))
     for middle, weight in list(reach.items()):
-        onward = csr_array(adjacency[[middle]])
-        for i, w in zip(onward.indices.tolist(), onward.data.tolist(), strict=True):
+        for i, w in edges(middle):
             reach[i] = max(reach.get(i, 0.0), weight * w)
     return reach

@@ -18,8 +18,6 @@ from vsgraph.common.checks import Floats
 from vsgraph.common.files import open_array
 from vsgraph.errors import InputError
 
-CERTAIN = 0.999  # odds of a higher probability are cut here
-
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class TopScores:
@@ -161,18 +159,17 @@ class TopScores:
             rest=(self.rest * factor).astype(np.float32),
         )
 
-    def odds(self) -> Self:
-        """Return ``p / (1 - p)`` of each probability; certain ones count as 0.999.
+    def power(self, exponent: float) -> Self:
+        """Return each score to a power; the scores that are not kept count as equal.
 
-        >>> TopScores.of([[0.5, 0.75, 0.0]], n_kept=2).odds()[:].tolist()
-        [[1.0, 3.0, 0.0]]
+        >>> TopScores.of([[0.5, 0.25, 0.0]], n_kept=2).power(2)[:].tolist()
+        [[0.25, 0.0625, 0.0]]
         """
         others = max(self.n_classes - self.classes.shape[1], 1)
-        values, each = (np.minimum(p, CERTAIN) for p in (self.values, self.rest / others))
         return dataclasses.replace(
             self,
-            values=(values / (1 - values)).astype(np.float32),
-            rest=(others * each / (1 - each)).astype(np.float32),
+            values=(self.values**exponent).astype(np.float32),
+            rest=(others * (self.rest / others) ** exponent).astype(np.float32),
         )
 
     def replaced(self, rows: NDArray[np.intp], block: Floats) -> Self:

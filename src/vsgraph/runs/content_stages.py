@@ -3,9 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from vsgraph.common.files import save_arrays
 from vsgraph.encoders import embed_images, embed_texts
 from vsgraph.pictures.measures import MEASURES
 from vsgraph.runs.job import RunJob
+from vsgraph.runs.stage_files import COMPARED
 from vsgraph.screening import find_copies, measure_pictures, screen
 
 
@@ -41,10 +45,14 @@ def screen_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
     keys = None if measures is None else measures.keys
     squares = None if measures is None else measures.vectors[:, len(MEASURES) :]
     graph = job.result("graph").adjacency
-    groups = find_copies(keys, squares, job.outputs.features(), graph, progress=job.progress)
-    screening = screen(measures, groups, labels)
+    copies = find_copies(
+        keys, squares, job.outputs.features(), graph, others=job.known_others(keys),
+        progress=job.progress,
+    )  # fmt: skip
+    screening = screen(measures, copies.groups, labels)
     screening.save(folder)
-    job.know_copies(groups)
+    save_arrays(folder, {Path(COMPARED).stem: copies.compared.astype(np.int32)})
+    job.know_copies(copies.groups)
     lines = screening.lines(job.crawl)
     for line in lines:
         job.tell(line)

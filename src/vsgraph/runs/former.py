@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from vsgraph.common.checks import Floats
 from vsgraph.common.files import open_array
+from vsgraph.common.version import __version__
 from vsgraph.judge.since import Version
 from vsgraph.neighbors.known import Digests, Known, known_neighbors, match_rows
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
 from vsgraph.runs.outputs import Outputs
-from vsgraph.runs.stage_files import DIGESTS, load_decisions, load_graph
+from vsgraph.runs.stage_files import COMPARED, DIGESTS, load_decisions, load_graph
+from vsgraph.screening import known_others
 from vsgraph.settings import Settings
 
 MOST_CHANGED = 0.2  # of the rows; beyond, everything is computed from nothing
@@ -66,10 +68,26 @@ class Former:
         if places is None or not same_k:
             return None
         graph = load_graph(self.outputs["graph"])
+        if graph.recall != 1:  # approximate, or the user's own
+            return None
         return known_neighbors(
             graph.adjacency, places, n_images=len(digests), n_neighbors=settings.n_neighbors,
             recall=graph.recall,
         )  # fmt: skip
+
+    def others(self, keys: NDArray[np.uint8]) -> NDArray[np.intp] | None:
+        """Return pairs of pictures that were compared before and are no copies, as rows of now.
+
+        `keys`, (n_images, n_bytes), tell the pictures of now by their content.
+        """
+        folder, measures = self.stage("screening"), self.outputs.measures()
+        made_by = (self.outputs.folder.made or {}).get("versions", {}).get("vsgraph")
+        if folder is None or measures is None or made_by != __version__:
+            return None
+        before, now = (np.ascontiguousarray(k[:, :8]).view(np.uint64)[:, 0]
+                       for k in (measures.keys, keys))  # fmt: skip
+        groups = open_array(folder / "groups.npy")
+        return known_others(open_array(folder / COMPARED), groups, match_rows(before, now))
 
     def weights(self, class_names: tuple[str, ...]) -> Floats | None:
         """Return the weights of the network, (n_inputs, n_classes), zero for a new class."""

@@ -110,6 +110,12 @@ class RunJob:
                 return self.former.weights(self.inputs.class_names)
         return None
 
+    def known_others(self, keys: NDArray[np.uint8] | None) -> NDArray[np.intp] | None:
+        """Return pairs of pictures that are no copies by the result before, (n_pairs, 2)."""
+        with contextlib.suppress(InputError):  # damaged: all are compared again
+            return self.former.others(keys) if self.former and keys is not None else None
+        return None
+
     def know_copies(self, groups: NDArray[np.intp]) -> None:
         """Let the stages that follow know which images are copies, (n_images,)."""
         if "inputs" in vars(self):  # otherwise they are read from disk with all arrays

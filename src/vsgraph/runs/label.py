@@ -200,10 +200,10 @@ class Labeler:
             return self._learned
         job = self.job
         self.tell("learning again what the run does not keep: evidence, doubt, probe ...")
-        names = ("graph", "smoothing", "network", "evidence", "doubt", "scores")
-        graph, smoothed, trained, weigher, doubt, scores = map(job.result, names)
+        names = ("graph", "smoothing", "trust", "network", "evidence", "doubt", "scores")
+        graph, smoothed, trust, trained, weigher, doubt, scores = map(job.result, names)
         learned = Learned(
-            job.inputs, graph.adjacency, smoothed, trained, weigher, doubt, job.settings
+            job.inputs, graph.adjacency, smoothed, trust, trained, weigher, doubt, job.settings
         ).taught()
         probe = None
         if "probe" in job.keys:

@@ -1,6 +1,7 @@
 """The table of meanings in a run: found, asked for, or edited by the user."""
 
 import hashlib
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,15 +49,18 @@ def _tell_doubts(job: RunJob, meanings: list[Meaning]) -> None:
     doubts = {name: why for name, senses in senses_by_name.items() if (why := doubt(senses))}
     if not doubts:
         return
-    job.tell(f"meanings: {len(doubts)} of {len(senses_by_name)} classes are doubtful")
+    are = "is" if len(doubts) == 1 else "are"
+    job.tell(f"meanings: {len(doubts)} of {len(senses_by_name)} classes {are} doubtful")
     for name, why in list(doubts.items())[:MOST_DOUBTS]:
-        job.tell(f"  {name} ({why}) is taken as: {senses_by_name[name][0].description:.80}")
+        meant = textwrap.shorten(senses_by_name[name][0].description, 100, placeholder=" ...")
+        job.tell(f"  {name} ({why}) is taken as: {meant}")
     if len(doubts) > MOST_DOUBTS:
         job.tell(f"  and {len(doubts) - MOST_DOUBTS} more; they are marked in the table")
+    again = f"vsgraph correct -o {job.folder.path}"
     job.tell(
-        f"  to change one: move its 'yes' in {job.folder.path / TABLE} or write a description "
-        "there, and start again; or write a table with vsgraph describe and give it by --meanings; "
-        "or start a new run with --ask"
+        f"  to change one: {again} --ask asks at the terminal; or move its 'yes' in "
+        f"{job.folder.path / TABLE} or write a description there, then {again}; or give a table of "
+        "vsgraph describe by --meanings"
     )
 
 

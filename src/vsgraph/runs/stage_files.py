@@ -17,6 +17,7 @@ from vsgraph.result.scores import TopScores
 
 VALUES = "values.json"
 DIGESTS = "digests.npy"  # of the features that a graph connects
+COMPARED = "compared.npy"  # pairs of pictures that were looked at for copies
 SCORES = ("final", "gnn", "cnn", "text")
 
 

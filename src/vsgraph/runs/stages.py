@@ -20,6 +20,7 @@ from vsgraph.judge.since import CSV, changed_since
 from vsgraph.meanings.crawl_words import mentions_in
 from vsgraph.meanings.prompts import prompts_of
 from vsgraph.meanings.table import read_meanings, read_unwanted
+from vsgraph.meanings.unwanted import unwanted_title
 from vsgraph.meanings.wordnet import WordNet
 from vsgraph.method import algorithm
 from vsgraph.method.algorithm import own_settings
@@ -112,6 +113,7 @@ def read_words(job: RunJob, folder: Path) -> dict[str, Any]:
     name_rows, word_rows = mentions_in(job.crawl, meanings, unwanted)
     spoken = [meaning.description.partition(":")[0] for meaning in unwanted]
     vectors = job.text_encoder.encode([*names, *spoken, *(m.description for m in unwanted)])
+    titles = list(map(unwanted_title, unwanted))
     own = np.array([names.index(meaning.class_name) for meaning in unwanted], np.intp)
     save_result(
         {
@@ -119,9 +121,9 @@ def read_words(job: RunJob, folder: Path) -> dict[str, Any]:
             "unwanted_embeddings": vectors[len(names) + len(unwanted) :],
             "unwanted_of": own, "names": name_rows, "words": word_rows,
         },
-        folder, unwanted_names=spoken,
+        folder, unwanted_names=titles,
     )  # fmt: skip
-    return {"unwanted": spoken}
+    return {"unwanted": titles}
 
 
 def ask_probe(job: RunJob, folder: Path) -> dict[str, Any]:

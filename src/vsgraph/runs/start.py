@@ -236,7 +236,7 @@ def _kept_stages(job: RunJob) -> list[str]:
 def _todo(job: RunJob) -> set[str]:
     """Return the stages to do, with those between them that are never kept."""
     todo = {name for name in _kept_stages(job) if not job.is_kept(name)}
-    todo |= {"smoothing"} if todo & {"anchors", "scores"} else set()
+    todo |= {"trust", "smoothing"} if todo & {"anchors", "scores"} else set()
     return todo | ({"evidence", "doubt"} if "scores" in todo else set())
 
 

@@ -7,7 +7,7 @@ agree (:mod:`vsgraph.screening.alignment`). Without pictures, neighbors are copi
 if they are much nearer to each other than neighbors are. A group is what pairs of copies connect.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +31,23 @@ Rows = NDArray[np.intp]
 Pairs = NDArray[np.intp]  # (n_pairs, 2)
 
 
+class Copies(NamedTuple):
+    """Which images are copies, and which were compared to find that."""
+
+    groups: Rows  # (n_images,), the first row of an image's copies; its own if it has none
+    compared: Pairs  # pictures whose details were compared, now or before
+
+
 def find_copies(
     keys: NDArray[np.uint8] | None,
     squares: NDArray[Any] | None,
     features: NDArray[Any],
     graph: csr_array,
     *,
+    others: Pairs | None = None,
     progress: bool = False,
-) -> Rows:
-    """Return the group of each image, (n_images,): the first row of its copies, its own if none.
+) -> Copies:
+    """Find groups of images that are copies of one picture.
 
     Parameters
     ----------
@@ -52,6 +60,8 @@ def find_copies(
         Vectors of the pictures.
     graph : csr_array of shape (n_images, n_images)
         Images that look alike.
+    others : array of shape (n_pairs, 2), optional
+        Pairs that are known to be no copies, see :func:`known_others`.
     progress : bool
         Show a progress bar.
 
@@ -59,26 +69,55 @@ def find_copies(
     --------
     >>> features = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
     >>> graph = csr_array(features @ features.T)
-    >>> find_copies(None, None, features, graph).tolist()
+    >>> find_copies(None, None, features, graph).groups.tolist()
     [0, 1, 0]
     """
     n_images = len(features)
     same = _same_bytes(keys) if keys is not None else np.arange(n_images)
     near = _neighbors(graph, same)
     cosines = _cosines(features, near)
+    compared = np.zeros((0, 2), np.intp)
     if squares is None:
         usual = float(np.median(1 - cosines)) if len(near) else 0.0
         near = near[1 - cosines <= max(SAME_VECTOR * usual, ROUNDING)]
     else:
-        near = near[cosines >= ALIKE]
-        blocks = row_blocks(n_images, row_bytes=4 * squares.shape[1])
-        readable = np.flatnonzero(
-            np.concatenate([np.zeros(0, bool), *(np.any(squares[b], axis=1) for b in blocks)])
-        )
-        near = _unique(np.concatenate([near, _same_hashes(squares, readable, same)]))
-        near = near[np.isin(near, readable).all(axis=1)]
+        compared = _to_compare(squares, near[cosines >= ALIKE], same)
+        near = compared if others is None else _without(compared, others, n_images)
         near = near[_agree(squares, near, progress=progress)]
-    return _components(np.concatenate([near, np.stack([np.arange(n_images), same], 1)]), n_images)
+    linked = np.concatenate([near, np.stack([np.arange(n_images), same], 1)])
+    return Copies(_components(linked, n_images), compared)
+
+
+def known_others(compared: Pairs, groups: Rows, places: NDArray[np.integer[Any]]) -> Pairs:
+    """Return pairs of a crawl of now that were compared in an earlier one and are no copies.
+
+    `compared` and `groups` are those of the earlier crawl, `places` the rows of now of its rows,
+    -1 for those that are gone. The order of a pair may change its agreement by a rounding error, so
+    pairs whose order is another now are left out.
+
+    >>> known_others(np.array([[0, 1], [0, 2], [1, 2]]), np.array([0, 0, 2]), np.array([3, 1, 4]))
+    array([[3, 4],
+           [1, 4]])
+    """
+    apart = compared[groups[compared[:, 0]] != groups[compared[:, 1]]]
+    now = places[apart].astype(np.intp)
+    return now[(now[:, 0] >= 0) & (now[:, 0] < now[:, 1])]
+
+
+def _to_compare(squares: NDArray[Any], near: Pairs, same: Rows) -> Pairs:
+    """Return the pairs of pictures to compare: neighbors, and those with nearly the same hash."""
+    blocks = row_blocks(len(squares), row_bytes=4 * squares.shape[1])
+    readable = np.flatnonzero(
+        np.concatenate([np.zeros(0, bool), *(np.any(squares[b], axis=1) for b in blocks)])
+    )
+    near = _unique(np.concatenate([near, _same_hashes(squares, readable, same)]))
+    return near[np.isin(near, readable).all(axis=1)]
+
+
+def _without(pairs: Pairs, others: Pairs, n_images: int) -> Pairs:
+    """Return the pairs that are not among others."""
+    numbers, known = (some @ np.array([n_images, 1]) for some in (pairs, others))
+    return pairs[~np.isin(numbers, known)]
 
 
 def _same_bytes(keys: NDArray[np.uint8]) -> Rows:
