@@ -118,10 +118,8 @@ def draw(vectors: Vectors, *, seed: int, kind: str) -> Trial:
     data = vectors.data
     order = np.random.default_rng(seed).permutation(len(data.images))
     rows = np.sort(order[: round(DRAWN * len(order))])
-    text, texts = vectors.text[rows], np.array(data.texts, object)[rows]
-    if kind == WEB_LIKE:
-        text, texts = web_like(text, seed=seed), web_like(texts, seed=seed)
-        texts[texts == 0] = ""
+    texts = np.array(data.texts, object)[rows]
+    text, texts = spoil(vectors.text[rows], texts, seed=seed, kind=kind)
     return Trial(
         seed=seed,
         kind=kind,
@@ -133,6 +131,17 @@ def draw(vectors: Vectors, *, seed: int, kind: str) -> Trial:
         meaning=vectors.meaning,
         texts=texts,
     )
+
+
+def spoil(
+    text: Array, texts: NDArray[np.object_], *, seed: int, kind: str
+) -> tuple[Array, NDArray[np.object_]]:
+    """Return vectors and words of texts, spoiled if they are to be web-like."""
+    if kind != WEB_LIKE:
+        return text, texts
+    texts = web_like(texts, seed=seed)
+    texts[texts == 0] = ""
+    return web_like(text, seed=seed), texts
 
 
 def spread(values: Sequence[float | None], *, digits: int = 1, scale: float = 100) -> str:
