@@ -65,6 +65,7 @@ results: $(DEV) ## Fill docs/results.md and the short table here from two crawls
 	THP_MEM_ALLOC_ENABLE=1 $(BIN)/python experiments/results.py $(DATA) $(DATA)-b --write docs/results.md --write README.md
 	$(BIN)/python experiments/head_tables.py $(DATA) $(DATA)-b --write docs/results.md
 	$(BIN)/python experiments/case_tables.py $(DATA) $(DATA)-b --write docs/results.md
+	$(BIN)/python experiments/other_crawls.py $(DATA) $(DATA)-b --write docs/doubt.md
 	$(BIN)/python experiments/soft_forms.py $(DATA) $(DATA)-b --write docs/results.md
 	$(BIN)/python experiments/people.py $(DATA) $(DATA)-b --write docs/results.md
 	$(BIN)/python experiments/head_beside_sklearn.py $(DATA) $(DATA)-b --large 100000 --write docs/training.md

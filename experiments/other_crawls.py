@@ -1,6 +1,7 @@
-"""Crawls that nothing was chosen on, made of the photos of two: how far are labels to be believed?
+r"""Crawls that nothing was chosen on, made of the photos of two others.
 
-    python experiments/other_crawls.py ../shared/data/coco-web ../shared/data/coco-web-b
+    python experiments/other_crawls.py ../shared/data/coco-web ../shared/data/coco-web-b \
+        --write docs/doubt.md
 
 People marked all classes of both crawls in the photos of both, so these can be put together, taken
 apart and found by other queries, and the truth is still known:
@@ -8,8 +9,9 @@ apart and found by other queries, and the truth is still known:
 - *together*: all photos and classes of both;
 - *ambiguous queries*: only the classes of which more than a tenth is wrong;
 - *half wrong*: of each crawl all wrong labels, and as many right ones;
-- *other queries*: words that neither crawl was found by stand in the second caption. Most of them
+- *other queries*: words that neither crawl was found by stand in the last caption. Most of them
   say what is around the class ("kitchen" for oven), so more than half of the labels are wrong;
+- *named as queries*: classes named by the word that found them, so that every text has the name;
 - *ten classes*: drawn at random, twice.
 """
 
@@ -24,7 +26,10 @@ from pathlib import Path
 import numpy as np
 
 from coco_web_data import AMBIGUOUS, CocoWeb, read_coco_web
-from doubted_labels import HEAD, judge, of, words_of
+from doubted_labels import judge, of, words_of
+from keeping import commit
+from named_as_queries import NAMES
+from pages import publish
 from trials import TEXTS, Trial, Vectors, load_vectors, spoil
 from vsgraph import VSGraphWarning
 from vsgraph.common.formatting import markdown_table
@@ -51,22 +56,35 @@ OTHER_QUERIES = {
 }  # fmt: skip
 
 
+QUERY_NAMES = {  # of classes of both crawls
+    "A": NAMES,
+    "B": {
+        "dining table": "table", "toothbrush": "brush", "backpack": "pack", "tv": "screen",
+        "laptop": "computer", "vase": "pot", "surfboard": "board",
+        "bowl": "dish", "suitcase": "case", "motorcycle": "bike", "couch": "seat", "tie": "tie",
+        "skis": "ski", "cell phone": "phone", "parking meter": "meter",
+    },
+}  # fmt: skip
+
+
 def together(one: Vectors, other: Vectors, classes: list[str], truth: np.ndarray) -> Vectors:
     """Put two crawls together; `truth` is that of all photos and classes."""
     number = {name: i for i, name in enumerate(classes)}
-    labels = [number[v.data.class_names[c]] for v in (one, other) for c in v.data.web_labels]
-    known = [v.data.class_names.index(n) if n in v.data.class_names else -1
-             for v in (one,) for n in classes]  # fmt: skip
-    wnids = [one.data.wnids[k] if k >= 0 else other.data.wnids[other.data.class_names.index(n)]
-             for k, n in zip(known, classes, strict=True)]  # fmt: skip
-    meaning = {
-        n: m for v in (other, one) for n, m in zip(v.data.class_names, v.meaning, strict=True)
-    }
+    both = (other, one)  # what the first says of a class counts
+    wnids = {n: w for v in both for n, w in zip(v.data.class_names, v.data.wnids, strict=True)}
+    meaning = {n: m for v in both for n, m in zip(v.data.class_names, v.meaning, strict=True)}
     data = CocoWeb(
-        images=one.data.images + other.data.images, texts=one.data.texts + other.data.texts,
-        web_labels=np.array(labels), query_hits=np.zeros_like(truth), class_names=classes,
-        wnids=wnids, truth=truth, ambiguous_queries=np.zeros(len(classes), bool),
-    )  # fmt: skip
+        images=one.data.images + other.data.images,
+        texts=one.data.texts + other.data.texts,
+        web_labels=np.array(
+            [number[v.data.class_names[c]] for v in (one, other) for c in v.data.web_labels]
+        ),
+        query_hits=np.zeros_like(truth),
+        class_names=classes,
+        wnids=[wnids[name] for name in classes],
+        truth=truth,
+        ambiguous_queries=np.zeros(len(classes), bool),
+    )
     return Vectors(
         _with_ambiguous(data),
         np.concatenate([one.features, other.features]),
@@ -97,6 +115,14 @@ def part(whole: Vectors, rows: np.ndarray, classes: np.ndarray) -> Vectors:
     )
 
 
+def named(whole: Vectors, names: dict[str, str]) -> Vectors:
+    """Return the classes that have another name, under that name."""
+    classes = np.array([whole.data.class_names.index(name) for name in names])
+    chosen = part(whole, np.flatnonzero(np.isin(whole.data.web_labels, classes)), classes)
+    data = dataclasses.replace(chosen.data, class_names=list(names.values()))
+    return dataclasses.replace(chosen, data=data)
+
+
 def half_wrong(whole: Vectors) -> Vectors:
     """Return all wrong labels of a crawl, and as many right ones."""
     clean, random = whole.data.clean, np.random.default_rng(5)
@@ -106,13 +132,13 @@ def half_wrong(whole: Vectors) -> Vectors:
 
 
 def other_queries(whole: Vectors, captions: list[list[str]]) -> Vectors:
-    """Label photos anew, by a query that stands in their second caption."""
+    """Label photos anew, by a query that stands in their last caption."""
     number = {name: i for i, name in enumerate(whole.data.class_names)}
     queries = [(number[n], re.compile(rf"\b({q})\b", re.IGNORECASE))
                for n, q in OTHER_QUERIES.items()]  # fmt: skip
     labels, random = np.full(len(captions), -1), np.random.default_rng(6)
     for row, said in enumerate(captions):
-        hits = [number for number, query in queries if query.search(said[1])]
+        hits = [number for number, query in queries if query.search(said[-1])]
         labels[row] = random.choice(hits) if hits else -1
     found = np.concatenate(
         [random.permutation(np.flatnonzero(labels == c))[:MOST] for c in range(len(number))]
@@ -136,6 +162,8 @@ def crawls(folders: list[Path]) -> Iterator[tuple[str, Vectors]]:
     yield "ambiguous queries", part(whole, np.flatnonzero(np.isin(labels, some)), some)
     yield "half wrong, A", half_wrong(one)
     yield "half wrong, B", half_wrong(other)
+    yield "named as queries, A", named(one, QUERY_NAMES["A"])
+    yield "named as queries, B", named(other, QUERY_NAMES["B"])
     captions = [[line["title"], *line["description"]] for line in lines]
     yield "other queries", other_queries(whole, captions)
     random = np.random.default_rng(7)
@@ -153,26 +181,39 @@ def trial(vectors: Vectors, kind: str) -> Trial:
     )
 
 
+HEAD = [
+    "crawl, text", "web labels right, %", "coverage at 90 / 95 % right", "AUROC, label right",
+    "wrong web labels", "likeliest right, in set, %", "calibration error", "left, %",
+    "right of those, %",
+]  # fmt: skip
+
+
+def row_of(name: str, vectors: Vectors, kind: str) -> list[str]:
+    """Correct the labels of a crawl and judge them."""
+    drawn = trial(vectors, kind)
+    found = judge(of(drawn.correct(cnn=drawn.probe, words=words_of(drawn))), drawn)
+    return [
+        f"{name}, {kind}",
+        f"{100 * vectors.data.clean.mean():.1f}",
+        f"{found['coverage 90']:.2f} / {found['coverage 95']:.2f}",
+        *(f"{found[key]:.3f}" for key in ("right", "wrong")),
+        f"{100 * found['in set']:.1f}",
+        f"{found['error']:.3f}",
+        *(f"{100 * found[key]:.1f}" for key in ("left", "right of left")),
+    ]
+
+
 def main() -> None:
-    """Print one row per crawl and text."""
+    """Write one row per crawl and text."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs=2)
+    parser.add_argument("--write", type=Path, help="page for the table")
     options = parser.parse_args()
     warnings.simplefilter("ignore", VSGraphWarning)
-    rows = []
-    for name, vectors in crawls(options.folders):
-        for kind in TEXTS:
-            drawn = trial(vectors, kind)
-            made = drawn.correct(cnn=drawn.probe, words=words_of(drawn))
-            found = judge(of(made), drawn)
-            clean = f"{100 * vectors.data.clean.mean():.1f}"
-            sure = [f"{found[key]:.3f}" for key in ("coverage 90", "coverage 95", "right", "wrong")]
-            right = f"{100 * found['in set']:.1f} / {100 * found['ambiguous']:.1f}"
-            left = [f"{100 * found[key]:.1f}" for key in ("none removed", "left", "right of left")]
-            row = [name, kind, clean, *sure, right, f"{found['error']:.3f}", *left]
-            rows.append(row)
-            print(*row, sep=" | ", flush=True)
-    print(markdown_table(["crawl", "text", "web labels right, %", *HEAD[1:]], rows))
+    rows = [row_of(name, v, kind) for name, v in crawls(options.folders) for kind in TEXTS]
+    how = f"*`python experiments/other_crawls.py` at {commit()}.*"
+    lines = [*markdown_table(HEAD, rows).splitlines(), "", how]
+    publish({"other crawls": lines}, {}, options.write)
 
 
 if __name__ == "__main__":
