@@ -49,7 +49,7 @@ def by_vsgraph(photos: Path) -> tuple[Pairs, float]:
     started = processor_seconds()
     measured = measure_pictures(crawl, photos / "measures")
     squares = measured.vectors[:, len(MEASURES) :]
-    groups = find_copies(measured.keys, squares, vectors, graph).groups
+    groups = find_copies(measured.keys, squares, graph).groups
     took = processor_seconds() - started
     screening = screen(measured, groups, crawl.labels_matrix())
     print(*screening.lines(crawl), sep="\n")
@@ -65,7 +65,7 @@ def by_vectors(photos: Path) -> tuple[Pairs, float]:
     vectors = Embedding.load(photos / "vectors").vectors
     graph = visual_graph(vectors, n_neighbors=5)
     started = processor_seconds()
-    groups = find_copies(None, None, vectors, graph).groups
+    groups = find_copies(None, None, graph).groups
     took = processor_seconds() - started
     rows = collections.defaultdict(list)
     for row, group in enumerate(groups.tolist()):

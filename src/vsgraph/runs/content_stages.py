@@ -45,10 +45,8 @@ def screen_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
     keys = None if measures is None else measures.keys
     squares = None if measures is None else measures.vectors[:, len(MEASURES) :]
     graph = job.result("graph").adjacency
-    copies = find_copies(
-        keys, squares, job.outputs.features(), graph, others=job.known_others(keys),
-        progress=job.progress,
-    )  # fmt: skip
+    others = job.known_others(keys)
+    copies = find_copies(keys, squares, graph, others=others, progress=job.progress)
     screening = screen(measures, copies.groups, labels)
     screening.save(folder)
     save_arrays(folder, {Path(COMPARED).stem: copies.compared.astype(np.int32)})

@@ -296,7 +296,7 @@ STAGES = (
     *map(_method_stage, algorithm.STAGES[:1]),  # the graph
     RunStage(
         "screening",
-        needs=("crawl", "measures", "features", "graph"),
+        needs=("crawl", "measures", "graph"),
         make=screen_pictures,
         identity=lambda _: __version__,
     ),

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from vsgraph.common.blocks import Arrays, as_floats, map_rows, row_blocks
-from vsgraph.common.checks import unit_rows
+from vsgraph.common.blocks import Arrays, map_rows, row_blocks
 from vsgraph.screening.alignment import agreement, halved
 
 AGREEMENT = 0.8  # see docs/pictures.md
@@ -41,7 +40,6 @@ class Copies(NamedTuple):
 def find_copies(
     keys: NDArray[np.uint8] | None,
     squares: NDArray[Any] | None,
-    features: NDArray[Any],
     graph: csr_array,
     *,
     others: Pairs | None = None,
@@ -55,11 +53,9 @@ def find_copies(
         A digest of each file; zeros if there is none.
     squares : array of shape (n_images, side * side), optional
         Each picture as a small gray square; zeros if it cannot be read. Without keys and squares,
-        only features tell copies.
-    features : array of shape (n_images, n_dims)
-        Vectors of the pictures.
+        only the graph tells copies.
     graph : csr_array of shape (n_images, n_images)
-        Images that look alike.
+        Cosines of the vectors of images that look alike.
     others : array of shape (n_pairs, 2), optional
         Pairs that are known to be no copies, see :func:`known_others`.
     progress : bool
@@ -67,15 +63,13 @@ def find_copies(
 
     Examples
     --------
-    >>> features = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
-    >>> graph = csr_array(features @ features.T)
-    >>> find_copies(None, None, features, graph).groups.tolist()
+    >>> graph = csr_array([[0, 0.5, 1.0], [0.5, 0, 0], [1.0, 0, 0]])
+    >>> find_copies(None, None, graph).groups.tolist()
     [0, 1, 0]
     """
-    n_images = len(features)
+    n_images = graph.shape[0]
     same = _same_bytes(keys) if keys is not None else np.arange(n_images)
-    near = _neighbors(graph, same)
-    cosines = _cosines(features, near)
+    near, cosines = _neighbors(graph, same)
     compared = np.zeros((0, 2), np.intp)
     if squares is None:
         usual = float(np.median(1 - cosines)) if len(near) else 0.0
@@ -133,21 +127,20 @@ def _unique(pairs: Pairs) -> Pairs:
     return np.unique(ordered[ordered[:, 0] < ordered[:, 1]], axis=0)
 
 
-def _neighbors(graph: csr_array, same: Rows) -> Pairs:
-    """Return the pairs of a graph, of files with the same bytes only the first."""
-    edges = graph.tocoo()
-    return _unique(np.stack([same[edges.row], same[edges.col]], 1))
+def _neighbors(graph: csr_array, same: Rows) -> tuple[Pairs, NDArray[Any]]:
+    """Return the pairs of a graph and their cosines, of files with the same bytes only the first.
 
-
-def _cosines(features: NDArray[Any], pairs: Pairs) -> NDArray[np.floating]:
-    """Return the cosine of each pair, (n_pairs,)."""
-
-    def cosines(block: slice) -> Arrays:
-        one, other = (unit_rows(as_floats(np.asarray(features[r]))) for r in pairs[block].T)
-        return (np.einsum("ij,ij->i", one, other),)
-
-    blocks = row_blocks(len(pairs), row_bytes=8 * features.shape[1])
-    return np.concatenate([np.zeros(0), *(part for (part,) in map_rows(cosines, blocks))])
+    >>> pairs, cosines = _neighbors(csr_array([[0, 0.5, 1], [0.5, 0, 0.5], [1, 0.5, 0]]),
+    ...                             np.array([0, 1, 0]))
+    >>> pairs.tolist(), cosines.tolist()
+    ([[0, 1]], [0.5])
+    """
+    edges, n_images = graph.tocoo(), graph.shape[0]
+    one, other = (same[ends] for ends in edges.coords)
+    numbers = np.minimum(one, other) * n_images + np.maximum(one, other)
+    differ = one != other
+    numbers, first = np.unique(numbers[differ], return_index=True)
+    return np.stack(np.divmod(numbers, n_images), 1), edges.data[differ][first]
 
 
 def _same_hashes(squares: NDArray[Any], rows: Rows, same: Rows) -> Pairs:
