@@ -19,7 +19,8 @@ why, and what to do; 130 stopped by Ctrl-C. Anything else is a bug and prints a 
 CRAWL, RUN and the outputs of `correct` and `export` may be addresses in an object store, as in
 `s3://bucket/crawl` (docs/formats.md).
 Results go to the standard output; warnings, progress bars and errors go to the standard error.
-Progress bars are shown only on a terminal. `inspect`, `evaluate` and `compare` take `--json`.
+Progress bars are shown only on a terminal; elsewhere progress is a line every ten seconds.
+`inspect`, `evaluate`, `compare`, `test` and `classify` take `--json`.
 
 Completion: `eval "$(_VSGRAPH_COMPLETE=bash_source vsgraph)"` (or `zsh_source`, `fish_source`).
 """
