@@ -134,7 +134,8 @@ class Run:
         side : int
             Height and width of the pictures, 224 by default.
         labels : str
-            'final' (soft labels, the default), 'decided' (hard ones), 'gnn', 'cnn' or 'web'.
+            'final' (soft labels, the default), 'believed' (those of rejected images, too),
+            'decided' (hard ones), 'gnn', 'cnn' or 'web'.
         transform : callable, optional
             What to make of the pixels, uint8 (side, side, 3); floats in 0..1 by default.
         """

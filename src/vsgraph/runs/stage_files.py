@@ -108,7 +108,7 @@ class Files(NamedTuple):
     load: Callable[..., Any]
 
 
-FILES = {  # smoothing, evidence and doubt are not kept: large, and needed only for the scores
+FILES = {  # trust, smoothing, evidence and doubt are not kept: only stages of the same run need them
     "graph": Files(save_graph, load_graph),
     "anchors": Files(save_choice, load_choice),
     "network": Files(save_network, load_network),
