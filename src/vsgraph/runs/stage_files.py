@@ -108,7 +108,7 @@ class Files(NamedTuple):
     load: Callable[..., Any]
 
 
-FILES = {  # trust, smoothing, evidence and doubt are not kept: only stages of the same run need them
+FILES = {  # trust, smoothing, evidence and doubt are not kept: large, or soon made again
     "graph": Files(save_graph, load_graph),
     "anchors": Files(save_choice, load_choice),
     "network": Files(save_network, load_network),
