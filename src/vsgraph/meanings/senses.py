@@ -20,7 +20,7 @@ from vsgraph.common.checks import Floats, check_at_least, check_matrix, unit_row
 from vsgraph.errors import InputError
 from vsgraph.meanings.class_list import Candidates, weigh_senses
 from vsgraph.meanings.wordnet import WordNet
-from vsgraph.meanings.words import WORD, TfidfEncoder, without_words
+from vsgraph.meanings.words import WORD, TfidfEncoder, clean_text, without_words
 
 MAX_TEXTS = 200
 SURE = 0.6  # a sense that is less probable than that is doubtful
@@ -54,15 +54,17 @@ def candidate_senses(label: str, wordnet: WordNet) -> list[Meaning]:
     ----------
     label : str
         An id, also beside a name ('n02084071-dog'); a noun in any spelling that
-        :meth:`WordNet.senses` knows; several names of one thing ('hound, hound dog'); or a phrase
-        with an end that is a noun ('stop sign' is a kind of sign, and has no id). Names in brackets
-        are ignored.
+        :meth:`WordNet.senses` knows; several names of one thing ('hound, hound dog'); a phrase with
+        other endings ('potted plant' for pot plant); or one with an end that is a noun ('stop sign'
+        is a kind of sign, and has no id). Names in brackets are ignored.
     wordnet : WordNet
         Where to look them up.
 
     >>> wordnet = WordNet.open()
     >>> [sense.description[:18] for sense in candidate_senses("Baseball_Bats", wordnet)]
     ['baseball bat, lumb']
+    >>> [sense.description[:9] for sense in candidate_senses("potted plants", wordnet)]
+    ['pot plant']
     >>> [sense.wnid for sense in candidate_senses("blorf", wordnet)]
     [None]
     >>> candidate_senses("stop sign", wordnet)[1].description
@@ -96,7 +98,7 @@ def _look_up(label: str, wordnet: WordNet) -> tuple[Candidates, bool]:
     if wnid:
         return Candidates((), (wordnet.synset(wnid.group()),)), True
     plain = IN_BRACKETS.sub(" ", label)
-    names = [_bare(name) for name in plain.split(",")[:MOST_WORDS]]
+    names = [_known(_bare(name), wordnet) for name in plain.split(",")[:MOST_WORDS]]
     of_names = Counter(synset for name in names for synset in wordnet.senses(name))
     if of_names:
         most = max(of_names.values())
@@ -108,6 +110,16 @@ def _look_up(label: str, wordnet: WordNet) -> tuple[Candidates, bool]:
     end = next(filter(wordnet.words, ends), "")
     found = Candidates(tuple(wordnet.words(end)), tuple(wordnet.senses(end)), end == end.lower())
     return found, False
+
+
+def _known(name: str, wordnet: WordNet) -> str:
+    """Return a name, or the phrase of WordNet whose words differ from it by their endings only."""
+    *first, last = name.lower().split() or [""]
+    if not first or wordnet.words(name):
+        return name
+    stems = clean_text(name)
+    alike = (p for p in wordnet.ending_with(wordnet.lemmatize(last)) if p.count("_") == len(first))
+    return next((p for p in alike if clean_text(p.replace("_", " ")) == stems), name)
 
 
 def _bare(name: str) -> str:

@@ -147,6 +147,14 @@ class WordNet:
                 return known
         return []
 
+    def ending_with(self, word: str) -> Iterator[str]:
+        """Yield the phrases that end with a word, as WordNet's index spells them.
+
+        >>> sorted(WordNet.open().ending_with("hydrant"))
+        ['fire_hydrant']
+        """
+        return (phrase for phrase in self._senses if phrase.endswith(f"_{word}"))
+
     def _wnids(self, word: str) -> list[str]:
         """Return the ids of an indexed word's senses, in WordNet's order."""
         return [f"n{field}" for field in self._senses[word].split() if OFFSET.fullmatch(field)]
