@@ -32,6 +32,31 @@ def test_names_are_found_in_any_spelling_and_never_within_words(lexicon, text, n
     assert found.toarray().tolist() == [[mentioned]]
 
 
+@pytest.mark.parametrize(
+    ("class_name", "text"),
+    [
+        ("crane (bird)", "a crane in the reeds"),
+        ("n02084071-dog", "two dogs"),
+        ("n02084071", "a domestic dog"),
+        ("hound, hound dog", "the hounds are out"),
+        ("737-200", "a 737-200 at the gate"),
+        ("boeing 737", "a boeing 737"),
+    ],
+)
+def test_classes_are_found_by_what_people_call_them(lexicon, class_name, text):
+    meaning = Meaning(class_name, "n02084071" if class_name == "n02084071" else None, "")
+    others = ["a boeing 747", "a bird (thing)", "flight 200"]
+    found = find_mentions([text, *others], [lexicon.names_of(meaning)], lexicon)
+    assert found.toarray().ravel().tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize("class_name", ["737-200", "()", "..."])
+def test_a_name_without_letters_makes_no_noun_unwanted(lexicon, class_name):
+    meaning = Meaning(class_name, None, "an airliner of that type")
+    texts = ["red jet of that type at the airport, a plane"] * 40
+    assert find_unwanted([meaning], [texts], lexicon, by_words) == []
+
+
 def test_words_for_the_meant_sense_count_beside_the_name(lexicon):
     sofa = Meaning("couch", "n04256520", "")
     assert ("sofa",) in lexicon.words_for(sofa)

@@ -115,8 +115,34 @@ def test_more_purity_rejects_more_and_keeps_the_surest():
 
 
 def test_a_purity_out_of_reach_is_said():
+    with pytest.warns(vsgraph.VSGraphWarning, match="not even the surest.*can be had at 60"):
+        assert least_belief(np.array([0.6, 0.3]), 0.99) == 0.6
+
+
+def test_a_purity_out_of_reach_keeps_hardly_more_than_one_that_is_in_reach():
+    belief = np.linspace(0.3, 0.98, 200)
+    reached = (belief >= least_belief(belief, 0.98)).sum()
     with pytest.warns(vsgraph.VSGraphWarning, match="not even the surest"):
-        assert least_belief(np.array([0.6, 0.3]), 0.99) == 0.5
+        out_of_reach = (belief >= least_belief(belief, 0.985)).sum()
+    assert reached == 1
+    assert out_of_reach == 20
+
+
+def test_a_class_of_which_all_images_show_another_sense_is_rejected():
+    crawl = make(unwanted=True)
+    some = (crawl.shown != 0) & (crawl.shown != 3)
+    said = crawl.words.names.toarray()[some]
+    crawl = dataclasses.replace(
+        crawl,
+        features=crawl.features[some], texts=crawl.texts[some],
+        web_labels=crawl.web_labels[some], shown=crawl.shown[some],
+        words=dataclasses.replace(crawl.words, names=csr_array(said), words=csr_array(said)),
+    )  # fmt: skip
+    with pytest.warns(vsgraph.VSGraphWarning, match="only ones of a sense that is not meant"):
+        corrected = crawl.correct()
+    other = crawl.shown == 4
+    assert (corrected.rules[other] == Rule.UNWANTED).all()
+    assert (corrected.final_labels[other] == -1).all()
 
 
 def test_a_record_keeps_what_was_doubted(tmp_path):

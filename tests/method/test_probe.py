@@ -159,3 +159,16 @@ def test_bad_input_gets_one_clear_line(changes, said):
     with pytest.raises(InputError, match=said) as caught:
         linear_probe(**(given | changes))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scale", [1e-42, 1e-60, 1e39, 1e150])
+def test_lengths_of_features_do_not_matter(scale):
+    random = np.random.default_rng(0)
+    features = np.repeat(random.normal(size=(3, 8)), 40, axis=0) + 0.2 * random.normal(
+        size=(120, 8)
+    )
+    labels = np.repeat(np.arange(3), 40)
+    stretched = features.copy()
+    stretched[::7] *= scale
+    plain, other = (np.asarray(linear_probe(f, labels, n_classes=3)) for f in (features, stretched))
+    np.testing.assert_allclose(plain, other, atol=1e-3)

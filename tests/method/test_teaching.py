@@ -14,7 +14,7 @@ from vsgraph.method.answers import exclude_from_anchors, pin_anchors
 from vsgraph.method.inputs import check_inputs
 from vsgraph.method.looks import left_out
 from vsgraph.method.queue import queue
-from vsgraph.result.parts import NONE, UNANSWERED, Anchors, Decision
+from vsgraph.result.parts import NONE, UNANSWERED, Anchors, Decision, Rule
 
 N_CLASSES, N_EACH, N_GROUP = 3, 60, 24
 GROUP = slice(0, N_GROUP)  # images of the first class that look and are spoken of alike
@@ -86,6 +86,26 @@ def test_answered_images_are_what_people_say(crawl):
     probs = np.asarray(corrected.final_probs)[rows]
     np.testing.assert_array_equal(probs, said[:, None] == np.arange(N_CLASSES))
     np.testing.assert_array_equal(corrected.final_labels[rows], said)
+
+
+def test_answers_stand_where_nothing_can_be_judged():
+    """A class without anchors, an image with neither picture nor text, copies that disagree."""
+    crawl = make()
+    crawl.features[0], crawl.texts[0] = 0, 0
+    last = np.flatnonzero(crawl.web_labels == N_CLASSES - 1)
+    rows, said = np.r_[0, last, 70, 71], np.r_[1, np.full(len(last), NONE), 1, 0]
+    copies = np.arange(len(crawl.web_labels))
+    copies[71] = 70
+    with pytest.warns(vsgraph.VSGraphWarning, match="have no"):
+        corrected = vsgraph.correct(
+            crawl.features, crawl.texts, crawl.meanings, crawl.web_labels, copies=copies,
+            answers=crawl.answers(rows, said),
+        )  # fmt: skip
+    np.testing.assert_array_equal(corrected.final_labels[rows], said)
+    assert (corrected.rules[rows] == Rule.ANSWERED).all()
+    np.testing.assert_array_equal(
+        np.asarray(corrected.final_probs)[rows], said[:, None] == np.arange(N_CLASSES)
+    )
 
 
 def test_wrong_answers_pull_their_group_down_and_right_ones_up(crawl, plain):

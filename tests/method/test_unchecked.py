@@ -78,13 +78,34 @@ def test_the_papers_forms_need_text():
         correct(features, web_labels, text_evidence=False)
 
 
-def test_one_text_per_class_is_too_little_and_two_are_enough():
+@pytest.mark.parametrize(
+    ("n_texts", "n_classes", "enough"),
+    [(4, N_CLASSES, False), (5, N_CLASSES, True), (5, N_CLASSES // 2, True), (50, 1, False)],
+)
+def test_half_of_the_classes_need_five_texts(n_texts, n_classes, enough):
     features, web_labels, _ = make(n_wrong=0)
     texts = np.zeros((len(features), 3))
-    for n_texts, enough in ((N_CLASSES, False), (2 * N_CLASSES, True)):
-        texts[:n_texts] = 1
-        inputs = check_inputs(features, texts, np.eye(N_CLASSES, 3) + 0.1, web_labels)
-        assert has_texts(inputs) is enough
+    for number in range(n_classes):
+        texts[np.flatnonzero(web_labels == number)[:n_texts]] = 1
+    inputs = check_inputs(features, texts, np.eye(N_CLASSES, 3) + 0.1, web_labels)
+    assert has_texts(inputs) is enough
+
+
+def test_texts_of_small_classes_are_enough_for_half_of_their_images():
+    features, texts = np.ones((6, 2)), np.zeros((6, 2))
+    texts[[0, 1, 3, 4]] = 1
+    assert has_texts(check_inputs(features, texts, np.eye(2), [0, 0, 0, 1, 1, 1]))
+
+
+def test_texts_that_say_nothing_are_left_out():
+    features, web_labels, truth = make(n_wrong=6)
+    noise = np.random.default_rng(0).normal(size=(len(features), 16))
+    meanings = np.random.default_rng(1).normal(size=(N_CLASSES, 16))
+    with pytest.warns(VSGraphWarning, match="say nothing of the pictures"):
+        corrected = vsgraph.correct(features, noise, meanings, web_labels)
+    left = corrected.final_labels >= 0
+    assert left.mean() > 0.7
+    assert (corrected.final_labels == truth)[left].mean() >= (web_labels == truth).mean()
 
 
 def test_pictures_speak_for_a_label_as_often_as_neighbors_have_it():

@@ -110,6 +110,12 @@ def test_newcomers_get_the_edges_that_the_whole_graph_has():
         old, new, n_neighbors=K, needed=np.maximum(known.similarities[:, -1], 0)
     )
 
+    same = neighbors_among(old, old, n_neighbors=K, needed=np.maximum(known.similarities[:, -1], 0))
+    for row in range(0, 280, 40):  # copies of known images, asked about alone and together
+        one = neighbors_among(
+            old, old[row : row + 1], n_neighbors=K, needed=np.maximum(known.similarities[:, -1], 0)
+        )
+        assert one.indices.tolist() == same[[row]].indices.tolist()
     for row in range(20):  # each alone with the others
         alone = connect(find(np.vstack([old, new[row : row + 1]])))[[280], :280]
         assert abs(edges[[row]] - alone).max() < 1e-3

@@ -59,7 +59,8 @@ def find_attributive(
 
 def attributive_name(meaning: Meaning, lexicon: Lexicon) -> str:
     """Return the name of a class as one word in the singular, '' if it has several."""
-    words = lexicon.words(meaning.class_name)
+    names = lexicon.spoken(meaning)
+    words = lexicon.words(names[0]) if len(names) == 1 else []
     return words[0] if len(words) == 1 else ""
 
 

@@ -57,6 +57,11 @@ def mentions_in(
     return csr_array(both[:, :n_columns]), csr_array(both[:, n_columns:])
 
 
+def spoken_name(meaning: Meaning) -> str:
+    """Return what people call a class, in one line."""
+    return ", ".join(Lexicon(WordNet.open()).spoken(meaning))
+
+
 def _keep_only_before(
     found: csc_array, column: int, crawl: Crawl, meaning: Meaning, lexicon: Lexicon
 ) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from vsgraph.meanings.senses import Meaning
+from vsgraph.meanings.senses import Meaning, spoken_names
 from vsgraph.meanings.wordnet import WordNet
 
-WORD = re.compile(r"[^\W\d_]+")
+WORD = re.compile(r"[^\W_]+")
 LONGEST = 5  # words of a phrase
 
 Phrase = tuple[str, ...]
@@ -44,15 +44,20 @@ class Lexicon:
     def phrases(self, name: str) -> set[Phrase]:
         """Return a name as a phrase, spelled apart and together."""
         words = tuple(self.words(name))[:LONGEST]
-        return {words, ("".join(words),)} - {()}
+        return {words, ("".join(words),)} if words else set()
 
     def kinds(self, wnid: str) -> set[str]:
         """Return a sense and everything that is a kind of it."""
         return {wnid, *(kind.wnid for kind in self.wordnet.below(wnid))}
 
+    def spoken(self, meaning: Meaning) -> list[str]:
+        """Return what people call a class; a class named by its id has the words for that."""
+        lemmas = self.wordnet.synset(meaning.wnid).lemmas if meaning.wnid else ()
+        return spoken_names(meaning.class_name) or [*lemmas] or [meaning.class_name]
+
     def names_of(self, meaning: Meaning) -> set[Phrase]:
         """Return the phrases that name a class."""
-        return self.phrases(meaning.class_name)
+        return set().union(*map(self.phrases, self.spoken(meaning)))
 
     def words_for(self, meaning: Meaning) -> set[Phrase]:
         """Return the phrases that name a class, or the sense that is meant."""

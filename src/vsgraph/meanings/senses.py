@@ -98,7 +98,7 @@ def _look_up(label: str, wordnet: WordNet) -> tuple[Candidates, bool]:
     if wnid:
         return Candidates((), (wordnet.synset(wnid.group()),)), True
     plain = IN_BRACKETS.sub(" ", label)
-    names = [_known(_bare(name), wordnet) for name in plain.split(",")[:MOST_WORDS]]
+    names = [_known(name, wordnet) for name in spoken_names(label)]
     of_names = Counter(synset for name in names for synset in wordnet.senses(name))
     if of_names:
         most = max(of_names.values())
@@ -110,6 +110,17 @@ def _look_up(label: str, wordnet: WordNet) -> tuple[Candidates, bool]:
     end = next(filter(wordnet.words, ends), "")
     found = Candidates(tuple(wordnet.words(end)), tuple(wordnet.senses(end)), end == end.lower())
     return found, False
+
+
+def spoken_names(label: str) -> list[str]:
+    """Return the names in a label as people say them, without ids and what is in brackets.
+
+    >>> spoken_names("n02084071-dog"), spoken_names("crane (bird)"), spoken_names("hound,hound_dog")
+    (['dog'], ['crane'], ['hound', 'hound dog'])
+    """
+    plain = WNID.sub(" ", IN_BRACKETS.sub(" ", _own_words(label)))
+    names = [_bare(name) for name in plain.split(",")[:MOST_WORDS]]
+    return [name for name in names if name]
 
 
 def _known(name: str, wordnet: WordNet) -> str:

@@ -88,10 +88,11 @@ def _compounds(
     meaning: Meaning, texts: Sequence[str], lexicon: Lexicon, names: set[Phrase]
 ) -> dict[str, list[str]]:
     """Return the nouns that end with a class's name, and the texts of the class that have them."""
-    head = tuple(lexicon.words(meaning.class_name))
+    heads = {tuple(lexicon.words(name)) for name in lexicon.spoken(meaning)} - {()}
     with_noun: dict[Phrase, list[str]] = {}
     for text in texts:
-        for phrase in _ending_with(lexicon.words(text), head, lexicon):
+        words = lexicon.words(text)
+        for phrase in set().union(*(_ending_with(words, head, lexicon) for head in heads)):
             with_noun.setdefault(phrase, []).append(text)
     least = max(LEAST_TEXTS, LEAST_SHARE * len(texts))
     return {

@@ -31,10 +31,12 @@ from vsgraph.method.scoring import ImageScores, Scorer
 from vsgraph.method.trust import TextTrust, trust_texts
 from vsgraph.method.unchecked import UNCHECKED, PictureDoubt, has_texts, match_pictures
 from vsgraph.neighbors.search import Neighbors, find_neighbors, update_neighbors
+from vsgraph.result.answered import with_answers
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Anchors, Decisions
 from vsgraph.settings import Settings
 
+SAYS_NOTHING = 0.1  # trust in the texts, below which they are left out
 MOST_SHARE = 0.5  # of the images of a class that may be anchors: the better half, if it is small
 
 
@@ -112,12 +114,16 @@ def weigh_witnesses(job: Job, trained: TrainedNetwork, trust: TextTrust | None) 
     if not has_texts(inputs):
         warnings.warn(UNCHECKED, VSGraphWarning, stacklevel=2)
         return None
-    return learn_weights(
+    learned = learn_weights(
         {"graph": network, **inputs.witnesses},
         inputs.text_embeddings, inputs.label_embeddings, inputs.labels,
         given=network.anchored, single=inputs.single, own=None if trust is None else trust.own,
         progress=job.progress,
     )  # fmt: skip
+    if learned is not None and learned.summary()["trust"] < SAYS_NOTHING:
+        warnings.warn(UNCHECKED, VSGraphWarning, stacklevel=2)
+        return None
+    return learned
 
 
 def doubt_labels(
@@ -145,7 +151,7 @@ def score_images(
         job.inputs, trained.network, weigher, doubt, smoothed, trained.anchors, job.settings
     )
     scores = scorer.taught().score_all(progress=job.progress)
-    return share_scores(scores, job.inputs.copies)
+    return share_scores(scores, job.inputs.copies, job.inputs.answers)
 
 
 def decide_images(job: Job, scores: ImageScores) -> Decisions:
@@ -298,11 +304,12 @@ class Solver:
             self.result(stage.name)
         names = ("graph", "anchors", "network", "scores", "decisions")
         graph, choice, trained, scores, decisions = map(self.result, names)
-        return assemble(
+        made = assemble(
             self.given.class_names, self.given.web_labels, settings,
             graph, choice, trained.anchors, scores, decisions,
             self.given.words.unwanted_names if self.given.words else (),
         )  # fmt: skip
+        return made if self.given.answers is None else with_answers(made, self.given.answers)
 
     def result(self, name: str) -> Any:  # noqa: ANN401
         """Return what a stage makes, computed only if its settings have changed since."""

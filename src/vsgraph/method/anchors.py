@@ -213,7 +213,8 @@ def warn_of_thin_classes(
         for classes in (anchors.classes, match.indices, match.indices[~np.isnan(match.data)])
     )
     troubles = (
-        ("have no images", "check their names", n_images == 0),
+        ("have no images, or only ones of a sense that is not meant",
+         "check their names and meanings", n_images == 0),
         ("have no text near any image, so no anchors", "they stay as they are until they have text",
          (n_images > 0) & (n_anchors == 0)),
         (f"have fewer than {per_class} anchors",

@@ -11,6 +11,7 @@ there are, the more all of them must agree: one picture under many labels is bel
 """
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +20,25 @@ from scipy.special import expit
 
 from vsgraph.common.blocks import row_blocks
 from vsgraph.method.scoring import ImageScores
+from vsgraph.result.parts import UNANSWERED
 from vsgraph.result.scores import log_odds
 
 Groups = NDArray[np.intp]
 
 
-def share_scores(scores: ImageScores, groups: Groups | None) -> ImageScores:
+def share_scores(
+    scores: ImageScores, groups: Groups | None, answers: NDArray[Any] | None = None
+) -> ImageScores:
     """Return scores that copies share.
 
     `groups` names the copies of each image by one number, (n_images,). Only where each class is
-    judged by itself; what people said is not shared here.
+    judged by itself; what people said, in `answers`, is not shared here.
     """
     if groups is None or scores.unwanted is None:
         return scores
-    copied = np.flatnonzero(np.bincount(groups, minlength=len(groups))[groups] > 1)
-    copied = copied[~scores.silent[copied]]
+    shared = ~scores.silent if answers is None else ~scores.silent & (answers == UNANSWERED)
+    size = np.bincount(groups[shared], minlength=len(groups))
+    copied = np.flatnonzero(shared & (size[groups] > 1))
     order = copied[np.argsort(groups[copied], kind="stable")]
     final, unwanted = scores.final.copy(), np.array(scores.unwanted)
     for rows in _whole_groups(order, groups, row_bytes=16 * scores.final.shape[1]):

@@ -26,6 +26,7 @@ With multi-label data the labels of an image are the web labels, plus those that
 has no anchors stays as it is; an image left without any label is rejected.
 """
 
+import math
 import warnings
 from typing import Any
 
@@ -41,6 +42,7 @@ from vsgraph.result.parts import OUTCOMES, Decision, Decisions, Rule
 from vsgraph.settings import Settings
 
 HALF = 0.5
+SUREST = 0.1  # of the labels, if a purity cannot be had
 
 
 def decide_all(scores: ImageScores, web_labels: NDArray[Any], *, settings: Settings) -> Decisions:
@@ -84,8 +86,12 @@ def least_kept(scores: ImageScores, web_labels: NDArray[np.intp], *, settings: S
 
 
 def _judged(scores: ImageScores, web_labels: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return which images there is something to judge by; a web label of -1 is none."""
-    return (scores.anchored[web_labels] | (web_labels < 0)) & ~scores.silent
+    """Return which images there is something to judge by; a web label of -1 is none.
+
+    A class may have no anchors because all its images show a sense that is not meant.
+    """
+    known = scores.anchored[web_labels] | (web_labels < 0) | (np.asarray(scores.unwanted) >= 0)
+    return known & ~scores.silent
 
 
 def decide_by_belief(
@@ -108,20 +114,25 @@ def decide_by_belief(
 def least_belief(belief: Floats, purity: float) -> float:
     """Return the least probability of a label that is kept, so that so many of them are right.
 
+    If not even the surest labels are, as many are kept as are as right as the surest tenth.
+
     >>> least_belief(np.array([0.99, 0.95, 0.9, 0.6, 0.2]), 0.94)
     0.9
     """
+    if not len(belief):
+        return HALF
     best_first = np.sort(belief)[::-1].astype(np.float64)
     share = np.cumsum(best_first) / np.arange(1, len(best_first) + 1)
-    enough = np.flatnonzero(share >= purity)
-    if len(best_first) and not len(enough):
+    if share[0] < purity:
+        reached = float(share[math.ceil(SUREST * len(share)) - 1])
         warnings.warn(
-            f"not even the surest labels are right in {purity:.0%} of the cases; those likelier "
-            "right than wrong are kept",
+            f"not even the surest labels are right in {purity:.1%} of the cases; as many are kept "
+            f"as can be had at {reached:.1%}, but none that is likelier wrong than right",
             VSGraphWarning,
             stacklevel=2,
         )
-    return max(float(best_first[enough[-1]]) if len(enough) else 0.0, HALF)
+        purity = reached
+    return max(float(best_first[np.flatnonzero(share >= purity)[-1]]), HALF)
 
 
 def _far_images(scores: ImageScores, settings: Settings, *, several: bool) -> NDArray[np.bool_]:

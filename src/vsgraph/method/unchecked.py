@@ -20,17 +20,22 @@ from vsgraph.method.inputs import Inputs
 from vsgraph.result.scores import log_odds
 
 UNCHECKED = (
-    "unchecked meaning: fewer than two texts per class, so what most images of a class show is "
-    "believed to be its meaning"
+    "unchecked meaning: too few texts, or they say nothing of the pictures, so what most images of "
+    "a class show is believed to be its meaning"
 )
+FEW_TEXTS = 5  # of a class, or of half of its images if it is small; half of the classes need them
 BIAS, GRAPH, WEB_LABEL = 0.56, 0.84, 2.40  # from experiments/doubt_weights.py
 LIMIT = 7.0  # largest log odds of the graph
 
 
 def has_texts(inputs: Inputs) -> bool:
     """Return whether there is enough text to tell what images show."""
-    n_texts = int(filled_rows(inputs.text_embeddings).sum())
-    return n_texts >= MIN_TEXTS_PER_CLASS * len(inputs.class_names)
+    has_text = filled_rows(inputs.text_embeddings)
+    n_images = np.asarray(inputs.labels.sum(axis=0)).ravel()
+    n_texts = inputs.labels.T @ has_text.astype(np.float64)
+    enough = (n_images > 0) & (n_texts >= np.minimum(FEW_TEXTS, np.ceil(n_images / 2)))
+    is_enough = 2 * enough.sum() >= (n_images > 0).sum()
+    return bool(is_enough and has_text.sum() >= MIN_TEXTS_PER_CLASS * len(inputs.class_names))
 
 
 def match_pictures(inputs: Inputs, adjacency: csr_array) -> csr_array:

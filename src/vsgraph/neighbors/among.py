@@ -9,6 +9,7 @@ from vsgraph.common.checks import Floats, unit_rows
 from vsgraph.neighbors.search import top_columns
 from vsgraph.neighbors.sketch import Rows, Singles, rows_to_search
 
+ROUNDING = 1e-5  # of cosines, which depends on what else is multiplied
 MOST_ROWS = 2048  # of either side that are compared at a time
 
 
@@ -43,7 +44,7 @@ def _connect(
         cosines = (others @ rows.unit(block).T).astype(np.float32, copy=False)
         n_best = min(n_neighbors, cosines.shape[1])
         best = top_columns(cosines, n_best)
-        reached = (cosines >= needed[block]) & (cosines > 0)
+        reached = (cosines >= needed[block] - ROUNDING) & (cosines > 0)
         fans = csr_array(np.where(reached, cosines, 0))
         return best + block.start, np.take_along_axis(cosines, best, axis=1), fans
 

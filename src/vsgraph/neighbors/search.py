@@ -26,13 +26,12 @@ from vsgraph.common.checks import (
 from vsgraph.common.progress import bar
 from vsgraph.errors import InputError, MissingExtraError, VSGraphWarning
 from vsgraph.neighbors.known import Known
-from vsgraph.neighbors.sketch import Rows, rows_to_search
+from vsgraph.neighbors.sketch import rows_to_search
 from vsgraph.settings import SEARCHES, Search
 
 FEW_ROWS = 2**13
 EXACT_UP_TO = 10**5
 START_RECALL = 0.95
-LARGEST = 1e15
 FEW_TO_UPDATE = FEW_ROWS  # so few are compared at once
 MOST_CHANGED = 0.2  # of all rows; else a whole search is quicker
 
@@ -146,7 +145,7 @@ def update_neighbors(
         from vsgraph.neighbors.update import update_lists
     except ImportError:
         return None
-    rows = _rows_in_reach(features)
+    rows = rows_to_search(_singles(features))
     if len(rows.alive) <= FEW_TO_UPDATE:
         return None
     neighbors, similarities = update_lists(rows, known, progress=progress)
@@ -194,7 +193,7 @@ def _search(
         from vsgraph.neighbors.lists import search_lists
     except ImportError as error:
         raise MissingExtraError("a search among many rows", "scale") from error
-    rows = _rows_in_reach(features)
+    rows = rows_to_search(_singles(features))
     if len(rows.alive) <= FEW_ROWS:
         return _compare_alive(rows.features, rows.alive, n_neighbors)
     wanted = START_RECALL if exact else recall
@@ -207,18 +206,9 @@ def _search(
     return _fill_up(neighbors, similarities, rows.alive, reached)
 
 
-def _rows_in_reach(features: Floats) -> Rows:
-    """Return features that single precision can multiply, as they are or scaled to length one."""
-    rows = rows_to_search(features if features.dtype.itemsize <= 4 else _short_singles(features))
-    reach = rows.scale[rows.alive]
-    if len(reach) and (reach.max() > LARGEST or reach.min() < 1 / LARGEST):
-        rows = rows_to_search(_short_singles(features))
-    return rows
-
-
-def _short_singles(features: Floats) -> NDArray[np.float32]:
-    """Return a copy in float32, scaled to length one."""
-    return unit_rows(as_floats(features)).astype(np.float32)
+def _singles(features: Floats) -> Floats:
+    """Return features as the compiled loops take them: double precision as a copy in float32."""
+    return features if features.dtype.itemsize <= 4 else unit_rows(features).astype(np.float32)
 
 
 def _compare_alive(features: Floats, alive: NDArray[np.int32], n_neighbors: int) -> Neighbors:

@@ -11,9 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vsgraph.common.blocks import Arrays, fill_rows, in_threads, row_blocks, row_lengths
+from vsgraph.common.blocks import (
+    Arrays,
+    as_floats,
+    fill_rows,
+    in_threads,
+    row_blocks,
+    row_lengths,
+)
+from vsgraph.common.checks import unit_rows
 
 SAMPLE = 2**13
+LARGEST = 1e15  # length of a row, and one over the smallest
 TURNS = 4
 ROUNDING = 1e-5  # how much single precision may lengthen the kept part of a row of length one
 
@@ -42,10 +51,16 @@ class Rows:
 
 
 def rows_to_search(features: NDArray[Any]) -> Rows:
-    """Return features, (n_images, n_dims), with the lengths of their rows."""
+    """Return features, (n_images, n_dims), with the lengths of their rows.
+
+    Rows that single precision cannot multiply are scaled to length one before, in a copy.
+    """
     length = row_lengths(features)
-    scale = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
     alive = np.flatnonzero(length > 0).astype(np.int32)
+    if len(alive) and (length.max() > LARGEST or length[alive].min() < 1 / LARGEST):
+        features = unit_rows(as_floats(features)).astype(np.float32)
+        length = np.where(length > 0, 1.0, 0.0)
+    scale = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
     return Rows(features, scale.astype(np.float32), alive)
 
 

@@ -17,7 +17,7 @@ from vsgraph.crawls import crawl_digest, save_crawl
 from vsgraph.encoders import pictures_digest
 from vsgraph.errors import InputError
 from vsgraph.judge.since import CSV, changed_since
-from vsgraph.meanings.crawl_words import mentions_in
+from vsgraph.meanings.crawl_words import mentions_in, spoken_name
 from vsgraph.meanings.prompts import prompts_of
 from vsgraph.meanings.table import read_meanings, read_unwanted
 from vsgraph.meanings.unwanted import unwanted_title
@@ -112,7 +112,8 @@ def read_words(job: RunJob, folder: Path) -> dict[str, Any]:
     unwanted = read_unwanted(job.outputs["meanings"] / TABLE)
     name_rows, word_rows = mentions_in(job.crawl, meanings, unwanted)
     spoken = [meaning.description.partition(":")[0] for meaning in unwanted]
-    vectors = job.text_encoder.encode([*names, *spoken, *(m.description for m in unwanted)])
+    called = map(spoken_name, meanings)
+    vectors = job.text_encoder.encode([*called, *spoken, *(m.description for m in unwanted)])
     titles = list(map(unwanted_title, unwanted))
     own = np.array([names.index(meaning.class_name) for meaning in unwanted], np.intp)
     save_result(
