@@ -124,7 +124,8 @@ def test_an_empty_class_and_small_classes_are_said_in_one_line(crawl):
         corrected = crawl.correct(class_names=names)
     assert len(said) == 1
     assert str(said[0].message) == (
-        "1 of 4 classes have no images (dog): check their names; 1 of 4 classes have fewer than 8 "
+        "1 of 4 classes have no images, or only ones of a sense that is not meant (dog): check "
+        "their names and meanings; 1 of 4 classes have fewer than 8 "
         "anchors (bee): every one of their images with text is an anchor, right or wrong; set "
         "anchors_per_class lower or find more images"
     )
