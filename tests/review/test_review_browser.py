@@ -15,6 +15,7 @@ import pytest
 from browsing import is_wider_than_the_screen, launched, needs_chromium, wait_until
 from made_pictures import jpeg
 from vsgraph.answers import read_answers
+from vsgraph.errors import VSGraphWarning
 from vsgraph.runs import Choices, run
 from vsgraph.settings import Settings
 
@@ -379,7 +380,8 @@ def hostile_run(tmp_path_factory):
         np.save(folder / f"{name}.npy", array)
     choices = Choices(**{name: folder / f"{name}.npy" for name in own})
     few = Settings(n_neighbors=4, anchors_per_class=5)
-    run(folder / "crawl", folder / "run", settings=few, choices=choices, with_report=False)
+    with pytest.warns(VSGraphWarning, match="unchecked meaning"):
+        run(folder / "crawl", folder / "run", settings=few, choices=choices, with_report=False)
     return folder / "run"
 
 
