@@ -25,7 +25,7 @@ ALL = ("pretrained", TWICE, "p_g", "p_c", "p_f")
 
 @dataclasses.dataclass(frozen=True)
 class Speed:
-    """Images or texts a second that one GPU, or one core, is taken to do."""
+    """Images or texts per second that one GPU, or one core, is taken to do."""
 
     what: str
     train: float
@@ -34,7 +34,7 @@ class Speed:
 
     def __str__(self) -> str:
         return (
-            f"a {self.what} trains on {self.train:g} images a second, encodes {self.encode:g} "
+            f"a {self.what} trains on {self.train:g} images per second, encodes {self.encode:g} "
             f"images or {self.read:g} texts"
         )
 

@@ -6,7 +6,6 @@ stage is done again only if something that it depends on has changed.
 
 import dataclasses
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vsgraph.common.checks import Floats
-from vsgraph.errors import InputError, VSGraphWarning
+from vsgraph.errors import InputError
 from vsgraph.method.anchors import match_labels, pick_anchors, smooth, warn_of_thin_classes
 from vsgraph.method.answers import exclude_from_anchors, pin_anchors
 from vsgraph.method.calibration import calibrate
@@ -29,14 +28,13 @@ from vsgraph.method.network import train_in_rounds
 from vsgraph.method.open_set import TextsAround
 from vsgraph.method.scoring import ImageScores, Scorer
 from vsgraph.method.trust import TextTrust, trust_texts
-from vsgraph.method.unchecked import UNCHECKED, PictureDoubt, has_texts, match_pictures
+from vsgraph.method.unchecked import PictureDoubt, has_texts, if_checked, match_pictures
 from vsgraph.neighbors.search import Neighbors, find_neighbors, update_neighbors
 from vsgraph.result.answered import with_answers
 from vsgraph.result.correction import Correction
 from vsgraph.result.parts import Anchors, Decisions
 from vsgraph.settings import Settings
 
-SAYS_NOTHING = 0.1  # trust in the texts, below which they are left out
 MOST_SHARE = 0.5  # of the images of a class that may be anchors: the better half, if it is small
 
 
@@ -111,19 +109,13 @@ def weigh_witnesses(job: Job, trained: TrainedNetwork, trust: TextTrust | None) 
     inputs, network = job.inputs, trained.network
     if not job.settings.text_evidence:
         return None
-    if not has_texts(inputs):
-        warnings.warn(UNCHECKED, VSGraphWarning, stacklevel=2)
-        return None
-    learned = learn_weights(
+    learned = None if not has_texts(inputs) else learn_weights(
         {"graph": network, **inputs.witnesses},
         inputs.text_embeddings, inputs.label_embeddings, inputs.labels,
         given=network.anchored, single=inputs.single, own=None if trust is None else trust.own,
         progress=job.progress,
     )  # fmt: skip
-    if learned is not None and learned.summary()["trust"] < SAYS_NOTHING:
-        warnings.warn(UNCHECKED, VSGraphWarning, stacklevel=2)
-        return None
-    return learned
+    return if_checked(learned)
 
 
 def doubt_labels(

@@ -8,6 +8,7 @@ labels that are likelier wrong than right are changed.
 """
 
 import dataclasses
+import warnings
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,7 +16,8 @@ from scipy.special import expit
 
 from vsgraph.common.blocks import row_blocks
 from vsgraph.common.checks import Floats, filled_rows
-from vsgraph.method.evidence import MIN_TEXTS_PER_CLASS, Weighed
+from vsgraph.errors import VSGraphWarning
+from vsgraph.method.evidence import MIN_TEXTS_PER_CLASS, Weighed, Weigher
 from vsgraph.method.inputs import Inputs
 from vsgraph.result.scores import log_odds
 
@@ -24,6 +26,7 @@ UNCHECKED = (
     "a class show is believed to be its meaning"
 )
 FEW_TEXTS = 5  # of a class, or of half of its images if it is small; half of the classes need them
+SAYS_NOTHING = 0.1  # trust in the texts, below which they are left out
 BIAS, GRAPH, WEB_LABEL = 0.56, 0.84, 2.40  # from experiments/doubt_weights.py
 LIMIT = 7.0  # largest log odds of the graph
 
@@ -36,6 +39,14 @@ def has_texts(inputs: Inputs) -> bool:
     enough = (n_images > 0) & (n_texts >= np.minimum(FEW_TEXTS, np.ceil(n_images / 2)))
     is_enough = 2 * enough.sum() >= (n_images > 0).sum()
     return bool(is_enough and has_text.sum() >= MIN_TEXTS_PER_CLASS * len(inputs.class_names))
+
+
+def if_checked(learned: Weigher | None) -> Weigher | None:
+    """Return the weights of the evidence; None, with a warning, if texts cannot check meanings."""
+    if learned is not None and learned.summary()["trust"] >= SAYS_NOTHING:
+        return learned
+    warnings.warn(UNCHECKED, VSGraphWarning, stacklevel=3)
+    return None
 
 
 def match_pictures(inputs: Inputs, adjacency: csr_array) -> csr_array:
