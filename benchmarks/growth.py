@@ -1,9 +1,9 @@
 """A crawl that grows by one percent: ``growth.py vectors CRAWL FOLDER`` or ``photos FOLDER``.
 
-Corrects 99 % of a crawl, then all of it in the same run, then all of it from nothing. Prints a line
-of JSON: the seconds of each (of every stage, too), and the share of equal decisions. ``vectors`` is
-a made-up crawl of which nothing is encoded. ``photos`` are those of COCO-Web (and, beyond 8,631,
-their mirror images), from files to labels and report.
+Corrects all of a crawl from nothing, and 99 % of it followed by all of it in the same run. Prints a
+line of JSON: the seconds of each (of every stage, too), and the share of equal decisions.
+``vectors`` is a made-up crawl of which nothing is encoded. ``photos`` are those of COCO-Web (and,
+beyond 8,631, crops of them), from files to labels and report.
 """
 
 import json
@@ -60,28 +60,33 @@ def correct(crawl: Path, out: Path, options: dict[str, Any]) -> tuple[float, flo
 def measure(
     write: Callable[[np.ndarray], Path], n_images: int, folder: Path, options: Callable[[], Any]
 ) -> dict[str, Any]:
-    """Correct a crawl before it grew, after, and from nothing."""
+    """Correct a whole crawl from nothing, then the crawl before it grew, and after.
+
+    The crawl before it grew takes its vectors from the run beside it, which is then moved away.
+    """
     every, memory = np.arange(n_images), Memory()
+    beside, out = folder / "runs" / "fresh", folder / "runs" / "grown"
+    nothing, cpu_nothing, fresh = correct(write(every), beside, options())
+    stages = {"from nothing": stage_seconds(fresh)}
+    labels, decisions = fresh.found.final_labels.copy(), fresh.found.decisions.copy()
     crawl = write(every[every % NEW != NEW - 1])
-    out = folder / "grown" / "run"
-    before, _, _ = correct(crawl, out, options())
-    write(every)
-    update, cpu, grown = correct(crawl, out, options())
-    not_beside = folder / "fresh" / "run"  # a run beside another takes its vectors
-    nothing, cpu_nothing, fresh = correct(crawl, not_beside, options())
-    same = grown.found.final_labels == fresh.found.final_labels
-    same &= grown.found.decisions == fresh.found.decisions
-    stages = {
-        name: {n: stage["seconds"] for n, stage in run.record["stages"].items()}
-        for name, run in (("update", grown), ("from nothing", fresh))
-    }
+    correct(crawl, out, options())
+    beside.rename(folder / "moved")
+    update, cpu, grown = correct(write(every), out, options())
+    same = (grown.found.final_labels == labels) & (grown.found.decisions == decisions)
     return {
-        "n_images": n_images, "seconds_before": before, "seconds": update,
+        "n_images": n_images, "seconds": update,
         "seconds_from_nothing": nothing, "share": update / nothing,
         "cpu_seconds": cpu, "cpu_seconds_from_nothing": cpu_nothing,
-        "same_decisions": float(same.mean()), "stages": stages,
+        "same_decisions": float(same.mean()),
+        "stages": {"update": stage_seconds(grown), **stages},
         "graph": grown.record["stages"]["graph"], "memory_gb": memory.held,
     }  # fmt: skip
+
+
+def stage_seconds(run: vsgraph.Run) -> dict[str, float]:
+    """Return how long each stage of a run took."""
+    return {name: stage["seconds"] for name, stage in run.record["stages"].items()}
 
 
 @click.command()

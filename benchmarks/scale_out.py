@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from PIL import Image, ImageOps
 
 from made_up_crawl import write_crawl
@@ -31,7 +32,7 @@ NODE = {"num_cpus": 1, "object_store_memory": 10**8}
 
 
 def write_photos(folder: Path, n_images: int) -> Path:
-    """Write photos of COCO-Web, then mirrored, then upside down, with titles that all differ."""
+    """Write photos of COCO-Web, then crops of them, every other one mirrored; all titles differ."""
     table = folder / f"photos-{n_images}.jsonl"
     if table.exists():
         return table
@@ -45,13 +46,22 @@ def write_photos(folder: Path, n_images: int) -> Path:
             shutil.copyfile(COCO_WEB / record["file"], path)
         elif not path.exists():
             with Image.open(COCO_WEB / record["file"]) as photo:
-                turned = ImageOps.mirror(photo) if turn % 2 else ImageOps.flip(photo)
-                turned.convert("RGB").save(path, quality=90)
+                crop = random_crop(photo.convert("RGB"), np.random.default_rng(number))
+                (ImageOps.mirror(crop) if turn % 2 else crop).save(path, quality=90)
         title = f"{record['title']} ({turn})" if turn else record["title"]
         lines.append(json.dumps({"image": f"images/{path.name}", "label": record["web_label"],
                                  "title": title}))  # fmt: skip
     table.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return table
+
+
+def random_crop(photo: Image.Image, random: np.random.Generator) -> Image.Image:
+    """Return 70 to 95 % of each side of a photo, so that no two of its crops are the same."""
+    sides = [round(share * side) for share, side in zip(random.uniform(0.7, 0.95, 2), photo.size,
+                                                        strict=True)]  # fmt: skip
+    left, top = (int(random.integers(side - own + 1)) for side, own in
+                 zip(photo.size, sides, strict=True))  # fmt: skip
+    return photo.crop((left, top, left + sides[0], top + sides[1]))
 
 
 class Watch:

@@ -15,7 +15,7 @@ from three_nodes import COCO_WEB, NODE, files_of
 
 import vsgraph
 from vsgraph.cluster.parts import Parts
-from vsgraph.cluster.workers import RayWorkers
+from vsgraph.cluster.workers import AHEAD, RayWorkers
 from vsgraph.common.blocks import fill_rows, machines_at_work, map_rows, row_blocks
 from vsgraph.encoders.vectors import Batch
 from vsgraph.errors import ClusterError
@@ -189,6 +189,23 @@ def test_a_worker_that_dies_is_replaced(workers, tmp_path):
         (result,) = fill_rows(die_once, row_blocks(6, most=2))
     assert mark.exists()
     assert result.tolist() == list(range(6))
+
+
+def test_a_slow_block_does_not_keep_the_others_waiting(workers, tmp_path):
+    mark, n_blocks = tmp_path / "late", 4 * AHEAD
+
+    def wait_for_the_last(rows):
+        if rows.start == n_blocks - 1:
+            mark.touch()
+        deadline = time.monotonic() + 60
+        while rows.start == 0 and not mark.exists():
+            assert time.monotonic() < deadline, "the last block was never sent"
+            time.sleep(0.05)
+        return (np.arange(rows.start, rows.stop),)
+
+    with machines_at_work(Parts(workers, tmp_path / "parts")):
+        (result,) = fill_rows(wait_for_the_last, row_blocks(n_blocks, most=1))
+    assert result.tolist() == list(range(n_blocks))
 
 
 def test_rows_that_fail_three_times_are_named(workers, tmp_path):

@@ -3,9 +3,11 @@
 import dataclasses
 import io
 import json
+import os
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,6 +96,40 @@ def test_int8_is_cached_and_checked_again(published, model_cache, monkeypatch):
     with pytest.raises(InputError, match=r"set by other samples: remove .*-int8-.*fp32"):
         image_encoder("lite0", runtime="openvino", precision="int8", samples=many[:1])
     assert again.fingerprint != image_encoder("lite0", precision="fp32").fingerprint
+
+
+LOOK_AT_THREADS = """
+import contextlib, re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+import numpy as np
+from vsgraph.common.blocks import limit_threads
+from vsgraph.encoders import image_encoder
+
+def cores(status):
+    return re.search("Cpus_allowed_list:(.*)", status.read_text())[1].strip()
+
+limit_threads(1)  # as a worker of a cluster does
+encoder, seen, tasks = image_encoder("lite0", runtime="openvino"), set(), Path("/proc/self/task")
+before = set(tasks.iterdir())  # a conversion may have left threads
+with ThreadPoolExecutor(1) as pool:
+    busy = pool.submit(encoder.encode, np.zeros((64, 224, 224, 3), np.uint8))
+    while not busy.done():
+        for task in set(tasks.iterdir()) - before:
+            with contextlib.suppress(OSError):  # it has ended
+                seen.add(cores(task / "status"))
+print(seen == {cores(tasks / ".." / "status")}, seen)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="cores are known on Linux only")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_threads_are_bound_to_no_core(model_cache):
+    """By default OpenVINO binds the only thread of each worker to the first core."""
+    ran = subprocess.run(
+        [sys.executable, "-c", LOOK_AT_THREADS], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.startswith("True"), ran.stdout
 
 
 @pytest.mark.slow

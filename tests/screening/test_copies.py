@@ -12,7 +12,7 @@ from vsgraph.method.graph import visual_graph
 from vsgraph.pictures.measures import MEASURES, SIDE, measure_picture
 from vsgraph.screening import copies
 from vsgraph.screening.alignment import agreement
-from vsgraph.screening.copies import AGREEMENT, find_copies, known_others
+from vsgraph.screening.copies import AGREEMENT, find_copies, known_pairs
 
 agree = copies._agree
 N = 12
@@ -126,16 +126,17 @@ def test_what_was_compared_before_is_not_compared_again(order, n_before):
     keys, squares, features = (array[now] for array in crawl)
     graph = cosines(features)
     places = np.argsort(now)[:n_before]
-    others = known_others(before.compared, before.groups, places)
+    known = known_pairs(before.compared, places)
     looked = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(copies, "_agree", lambda s, p, **_: looked.append(p) or agree(s, p, **_))
-        found = find_copies(keys, squares, graph, others=others)
+        found = find_copies(keys, squares, graph, known=known)
     fresh = find_copies(keys, squares, graph)
     assert found.groups.tolist() == fresh.groups.tolist()
-    assert found.compared.tolist() == fresh.compared.tolist()
-    assert not set(map(tuple, looked[0].tolist())) & set(map(tuple, others.tolist()))
-    assert len(looked[0]) == len(fresh.compared) - len(others)
+    assert found.compared.pairs.tolist() == fresh.compared.pairs.tolist()
+    assert found.compared.agree.tolist() == fresh.compared.agree.tolist()
+    needed, before = (set(map(tuple, some.pairs.tolist())) for some in (fresh.compared, known))
+    assert set(map(tuple, looked[0].tolist())) == needed - before
 
 
 @settings(max_examples=10, deadline=None)

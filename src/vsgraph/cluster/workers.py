@@ -25,6 +25,7 @@ TRIES = 3
 PATIENCE = 30  # seconds that a cluster has to answer
 GREETING = "import ray, sys; ray.init(address=sys.argv[1], logging_level='CRITICAL')"
 AHEAD = 3  # tasks per processor that are sent ahead
+WAITING = 16  # results per processor that may wait for one that comes before them
 
 
 @contextmanager
@@ -72,7 +73,8 @@ class RayWorkers:
 
     def __init__(self, ray: Any) -> None:  # noqa: ANN401
         self.ray = ray
-        self._task = ray.remote(num_cpus=1, max_retries=0)(do_task)
+        options = {"num_cpus": 1, "max_retries": 0, "scheduling_strategy": "SPREAD"}
+        self._task = ray.remote(**options)(do_task)
 
     def describe(self) -> str:
         """Return how large the cluster is."""
@@ -103,16 +105,21 @@ class RayWorkers:
             for tried in some:
                 running[self._task.remote(work, key, __version__, tried.item)] = tried
 
+        def send_ahead() -> None:
+            n = self._n_processors()
+            n_more = max(0, min(AHEAD * n - len(running), WAITING * n - len(waiting)))
+            more = [_Try(item, name) for item in islice(rest, n_more)]
+            waiting.extend(more)
+            send(more)
+
         try:
             while True:
-                n_more = max(0, AHEAD * self._n_processors() - len(waiting))
-                more = [_Try(item, name) for item in islice(rest, n_more)]
-                waiting.extend(more)
-                send(more)
+                send_ahead()
                 if not waiting:
                     return
                 while not waiting[0].is_done:
                     send(self._failed(running))
+                    send_ahead()
                 yield waiting.popleft().result
         finally:
             for task in running:

@@ -3,13 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from vsgraph.common.files import save_arrays
 from vsgraph.encoders import embed_images, embed_texts
 from vsgraph.pictures.measures import MEASURES
 from vsgraph.runs.job import RunJob
-from vsgraph.runs.stage_files import COMPARED
+from vsgraph.runs.stage_files import save_compared
 from vsgraph.screening import find_copies, measure_pictures, screen
 
 
@@ -45,11 +42,11 @@ def screen_pictures(job: RunJob, folder: Path) -> dict[str, Any]:
     keys = None if measures is None else measures.keys
     squares = None if measures is None else measures.vectors[:, len(MEASURES) :]
     graph = job.result("graph").adjacency
-    others = job.known_others(keys)
-    copies = find_copies(keys, squares, graph, others=others, progress=job.progress)
+    known = job.known_pairs(keys)
+    copies = find_copies(keys, squares, graph, known=known, progress=job.progress)
     screening = screen(measures, copies.groups, labels)
     screening.save(folder)
-    save_arrays(folder, {Path(COMPARED).stem: copies.compared.astype(np.int32)})
+    save_compared(copies.compared, folder)
     job.know_copies(copies.groups)
     lines = screening.lines(job.crawl)
     for line in lines:

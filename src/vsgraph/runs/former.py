@@ -20,8 +20,8 @@ from vsgraph.neighbors.known import Digests, Known, known_neighbors, match_rows
 from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
 from vsgraph.runs.outputs import Outputs
-from vsgraph.runs.stage_files import COMPARED, DIGESTS, load_decisions, load_graph
-from vsgraph.screening import known_others
+from vsgraph.runs.stage_files import DIGESTS, load_compared, load_decisions, load_graph
+from vsgraph.screening import Compared, known_pairs
 from vsgraph.settings import Settings
 
 MOST_CHANGED = 0.2  # of the rows; beyond, everything is computed from nothing
@@ -75,8 +75,8 @@ class Former:
             recall=graph.recall,
         )  # fmt: skip
 
-    def others(self, keys: NDArray[np.uint8]) -> NDArray[np.intp] | None:
-        """Return pairs of pictures that were compared before and are no copies, as rows of now.
+    def pairs(self, keys: NDArray[np.uint8]) -> Compared | None:
+        """Return pairs of pictures that were compared before, as rows of now.
 
         `keys`, (n_images, n_bytes), tell the pictures of now by their content.
         """
@@ -86,8 +86,7 @@ class Former:
             return None
         before, now = (np.ascontiguousarray(k[:, :8]).view(np.uint64)[:, 0]
                        for k in (measures.keys, keys))  # fmt: skip
-        groups = open_array(folder / "groups.npy")
-        return known_others(open_array(folder / COMPARED), groups, match_rows(before, now))
+        return known_pairs(load_compared(folder), match_rows(before, now))
 
     def weights(self, class_names: tuple[str, ...]) -> Floats | None:
         """Return the weights of the network, (n_inputs, n_classes), zero for a new class."""

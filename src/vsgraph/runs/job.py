@@ -27,6 +27,7 @@ from vsgraph.runs.former import Former
 from vsgraph.runs.names import PARTS
 from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.stage_files import FILES, load_network
+from vsgraph.screening import NOTHING, Compared
 from vsgraph.settings import Settings
 
 Tell = Callable[[str], None]
@@ -110,11 +111,12 @@ class RunJob:
                 return self.former.weights(self.inputs.class_names)
         return None
 
-    def known_others(self, keys: NDArray[np.uint8] | None) -> NDArray[np.intp] | None:
-        """Return pairs of pictures that are no copies by the result before, (n_pairs, 2)."""
+    def known_pairs(self, keys: NDArray[np.uint8] | None) -> Compared:
+        """Return pairs of pictures that the result before has compared."""
         with contextlib.suppress(InputError):  # damaged: all are compared again
-            return self.former.others(keys) if self.former and keys is not None else None
-        return None
+            known = self.former.pairs(keys) if self.former and keys is not None else None
+            return known or NOTHING
+        return NOTHING
 
     def know_copies(self, groups: NDArray[np.intp]) -> None:
         """Let the stages that follow know which images are copies, (n_images,)."""

@@ -14,10 +14,11 @@ from vsgraph.method.network import Network, network_inputs
 from vsgraph.method.scoring import ImageScores
 from vsgraph.result.parts import Anchors, Decisions
 from vsgraph.result.scores import TopScores
+from vsgraph.screening import Compared
 
 VALUES = "values.json"
 DIGESTS = "digests.npy"  # of the features that a graph connects
-COMPARED = "compared.npy"  # pairs of pictures that were looked at for copies
+COMPARED, AGREE = "compared.npy", "agree.npy"  # pairs of pictures, and whether they are copies
 SCORES = ("final", "gnn", "cnn", "text")
 
 
@@ -99,6 +100,17 @@ def load_decisions(folder: Path) -> Decisions:
     """Map the decisions."""
     fields = dataclasses.fields(Decisions)
     return Decisions(*(open_array(folder / f"{field.name}.npy") for field in fields))
+
+
+def save_compared(compared: Compared, folder: Path) -> None:
+    """Write the pairs of pictures that were compared, and whether they are copies."""
+    arrays = {COMPARED: compared.pairs.astype(np.int32), AGREE: compared.agree}
+    save_arrays(folder, {Path(name).stem: array for name, array in arrays.items()})
+
+
+def load_compared(folder: Path) -> Compared:
+    """Map the pairs of pictures that were compared."""
+    return Compared(open_array(folder / COMPARED), open_array(folder / AGREE))
 
 
 class Files(NamedTuple):

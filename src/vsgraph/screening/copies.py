@@ -30,11 +30,21 @@ Rows = NDArray[np.intp]
 Pairs = NDArray[np.intp]  # (n_pairs, 2)
 
 
+class Compared(NamedTuple):
+    """Pairs of pictures whose details were compared."""
+
+    pairs: Pairs
+    agree: NDArray[np.bool_]  # (n_pairs,), whether they are copies
+
+
+NOTHING = Compared(np.zeros((0, 2), np.intp), np.zeros(0, bool))
+
+
 class Copies(NamedTuple):
     """Which images are copies, and which were compared to find that."""
 
     groups: Rows  # (n_images,), the first row of an image's copies; its own if it has none
-    compared: Pairs  # pictures whose details were compared, now or before
+    compared: Compared  # now or before
 
 
 def find_copies(
@@ -42,7 +52,7 @@ def find_copies(
     squares: NDArray[Any] | None,
     graph: csr_array,
     *,
-    others: Pairs | None = None,
+    known: Compared = NOTHING,
     progress: bool = False,
 ) -> Copies:
     """Find groups of images that are copies of one picture.
@@ -56,8 +66,8 @@ def find_copies(
         only the graph tells copies.
     graph : csr_array of shape (n_images, n_images)
         Cosines of the vectors of images that look alike.
-    others : array of shape (n_pairs, 2), optional
-        Pairs that are known to be no copies, see :func:`known_others`.
+    known : Compared, optional
+        Pairs that need not be compared again, see :func:`known_pairs`.
     progress : bool
         Show a progress bar.
 
@@ -70,32 +80,34 @@ def find_copies(
     n_images = graph.shape[0]
     same = _same_bytes(keys) if keys is not None else np.arange(n_images)
     near, cosines = _neighbors(graph, same)
-    compared = np.zeros((0, 2), np.intp)
+    compared = NOTHING
     if squares is None:
         usual = float(np.median(1 - cosines)) if len(near) else 0.0
         near = near[1 - cosines <= max(SAME_VECTOR * usual, ROUNDING)]
     else:
-        compared = _to_compare(squares, near[cosines >= ALIKE], same)
-        near = compared if others is None else _without(compared, others, n_images)
-        near = near[_agree(squares, near, progress=progress)]
+        compared = _compare(
+            squares, _to_compare(squares, near[cosines >= ALIKE], same), known, progress=progress
+        )
+        near = compared.pairs[compared.agree]
     linked = np.concatenate([near, np.stack([np.arange(n_images), same], 1)])
     return Copies(_components(linked, n_images), compared)
 
 
-def known_others(compared: Pairs, groups: Rows, places: NDArray[np.integer[Any]]) -> Pairs:
-    """Return pairs of a crawl of now that were compared in an earlier one and are no copies.
+def known_pairs(compared: Compared, places: NDArray[np.integer[Any]]) -> Compared:
+    """Return the pairs of a crawl of now that were compared in an earlier one.
 
-    `compared` and `groups` are those of the earlier crawl, `places` the rows of now of its rows,
-    -1 for those that are gone. The order of a pair may change its agreement by a rounding error, so
-    pairs whose order is another now are left out.
+    `places` are the rows of now of the earlier crawl's rows, -1 for those that are gone. The order
+    of a pair may change its agreement by a rounding error, so pairs whose order is another now are
+    left out.
 
-    >>> known_others(np.array([[0, 1], [0, 2], [1, 2]]), np.array([0, 0, 2]), np.array([3, 1, 4]))
-    array([[3, 4],
-           [1, 4]])
+    >>> pairs = np.array([[0, 1], [0, 2], [1, 2]])
+    >>> known_pairs(Compared(pairs, np.array([True, False, True])), np.array([3, 1, 4]))
+    Compared(pairs=array([[3, 4],
+           [1, 4]]), agree=array([False,  True]))
     """
-    apart = compared[groups[compared[:, 0]] != groups[compared[:, 1]]]
-    now = places[apart].astype(np.intp)
-    return now[(now[:, 0] >= 0) & (now[:, 0] < now[:, 1])]
+    now = places[compared.pairs].astype(np.intp)
+    left = (now[:, 0] >= 0) & (now[:, 0] < now[:, 1])
+    return Compared(now[left], compared.agree[left])
 
 
 def _to_compare(squares: NDArray[Any], near: Pairs, same: Rows) -> Pairs:
@@ -108,10 +120,16 @@ def _to_compare(squares: NDArray[Any], near: Pairs, same: Rows) -> Pairs:
     return near[np.isin(near, readable).all(axis=1)]
 
 
-def _without(pairs: Pairs, others: Pairs, n_images: int) -> Pairs:
-    """Return the pairs that are not among others."""
-    numbers, known = (some @ np.array([n_images, 1]) for some in (pairs, others))
-    return pairs[~np.isin(numbers, known)]
+def _compare(squares: NDArray[Any], pairs: Pairs, known: Compared, *, progress: bool) -> Compared:
+    """Compare the pictures of pairs, except those that are known."""
+    own, former = (some @ np.array([len(squares), 1]) for some in (pairs, known.pairs))
+    order = np.argsort(former)
+    place = np.minimum(np.searchsorted(former, own, sorter=order), len(former) - 1)
+    is_known = former[order[place]] == own if len(former) else np.zeros(len(own), bool)
+    agree = np.empty(len(pairs), bool)
+    agree[is_known] = known.agree[order[place[is_known]]]
+    agree[~is_known] = _agree(squares, pairs[~is_known], progress=progress)
+    return Compared(pairs, agree)
 
 
 def _same_bytes(keys: NDArray[np.uint8]) -> Rows:

@@ -156,6 +156,7 @@ class OpenVinoRunner:
         options = {
             "NUM_STREAMS": str(n_threads()),
             "INFERENCE_NUM_THREADS": str(n_threads()),
+            "ENABLE_CPU_PINNING": "NO",  # several processes would all be pinned to the first core
             "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
         }
         self._compiled = core.compile_model(core.read_model(path), "CPU", options)
