@@ -61,7 +61,7 @@ bench: $(DEV) ## Measure beside the alternatives and rewrite docs/performance.md
 	$(BIN)/pip install --quiet -c constraints.txt --group bench
 	$(BIN)/python benchmarks/bench.py
 
-results: $(DEV) ## Fill docs/results.md and the short table here from two crawls (DATA=COCO-Web; DATA-b beside it; hours; it resumes)
+results: $(DEV) ## Fill docs/results.md and the short table here from two crawls (DATA=COCO-Web; DATA-b beside it; hours, then a night for whole networks; it resumes)
 	THP_MEM_ALLOC_ENABLE=1 $(BIN)/python experiments/results.py $(DATA) $(DATA)-b --write docs/results.md --write README.md
 	$(BIN)/python experiments/head_tables.py $(DATA) $(DATA)-b --write docs/results.md
 	$(BIN)/python experiments/case_tables.py $(DATA) $(DATA)-b --write docs/results.md
@@ -69,6 +69,7 @@ results: $(DEV) ## Fill docs/results.md and the short table here from two crawls
 	$(BIN)/python experiments/soft_forms.py $(DATA) $(DATA)-b --write docs/results.md
 	$(BIN)/python experiments/people.py $(DATA) $(DATA)-b --write docs/results.md
 	$(BIN)/python experiments/head_beside_sklearn.py $(DATA) $(DATA)-b --large 100000 --write docs/training.md
+	$(BIN)/python experiments/classifiers.py $(DATA) --write docs/results.md
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "vsgraph needs Python 3.11 or newer: make PYTHON=python3.11")'

@@ -126,6 +126,16 @@ def form_rows(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     ]
 
 
+def lost_table(made: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+    """Return one row per way of mending our labels, one column per crawl and text."""
+    found = {name: [trial["found"]["mended"] for trial in of] for name, of in made.items()}
+    rows = [
+        [way, *(spread([trial[way] for trial in of]) for of in found.values())]
+        for way in next(iter(found.values()))[0]
+    ]
+    return markdown_table(["learned from", *found], rows).splitlines()
+
+
 def stamp(kept: Sequence[Mapping[str, Any]], seeds: int) -> list[str]:
     """Say how a table was made."""
     commits = ", ".join(dict.fromkeys(trial["commit"] for trial in kept))
@@ -137,27 +147,26 @@ def stamp(kept: Sequence[Mapping[str, Any]], seeds: int) -> list[str]:
 @click.command()
 @click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--seeds", default=5, show_default=True, help="Trials of each table.")
+@click.option(
+    "--lost", "only_lost", is_flag=True, help="Only measure what is lost, without ResNet."
+)
 @click.option("--write", type=click.Path(exists=True, path_type=Path), help="Page for the tables.")
-def main(folders: tuple[Path, ...], seeds: int, write: Path | None) -> None:
+def main(folders: tuple[Path, ...], seeds: int, write: Path | None, *, only_lost: bool) -> None:
     """Compare forms on the first of FOLDERS, and measure what is lost on all."""
     warnings.simplefilter("ignore", VSGraphWarning)
-    splits = [Split.of(folder) for folder in folders]
-    made = {
-        f"{split.name}, {kind}": trials(split, seeds, kind, compare=split is splits[0])
-        for split in splits
-        for kind in TEXTS
-    }
+    made = {}
+    for number, folder in enumerate(folders):
+        compare = number == 0 and not only_lost
+        split = Split.of(folder, NETWORKS if compare else NETWORKS[:1])
+        for kind in TEXTS:
+            made[f"{split.name}, {kind}"] = trials(split, seeds, kind, compare=compare)
     how = stamp([trial for of in made.values() for trial in of], seeds)
-    found = [t["found"]["forms"] for of in made.values() for t in of if "forms" in t["found"]]
-    rows = form_rows(found)
-    head = ["soft labels", *(f"{net}, {size}" for net in NETWORKS for size in ("all", "a quarter"))]
-    tables = {"forms of soft labels": [*markdown_table(head, rows).splitlines(), *how]}
-    rows = [
-        [name, *(spread([t["found"]["mended"][name] for t in of]) for of in made.values())]
-        for name in next(iter(made.values()))[0]["found"]["mended"]
-    ]
-    head = ["learned from", *made]
-    tables["what is lost"] = [*markdown_table(head, rows).splitlines(), *how]
+    tables = {"what is lost": [*lost_table(made), *how]}
+    if not only_lost:
+        found = [t["found"]["forms"] for of in made.values() for t in of if "forms" in t["found"]]
+        sizes = [f"{net}, {size}" for net in NETWORKS for size in ("all", "a quarter")]
+        table = markdown_table(["soft labels", *sizes], form_rows(found))
+        tables["forms of soft labels"] = [*table.splitlines(), *how]
     publish(tables, {}, write)
 
 

@@ -11,6 +11,7 @@ import head_cases
 import vsgraph
 from coco_web_data import read_coco_web
 from heads import Split, judge_labels
+from label_digests import digests
 from lessons import (
     CNN,
     OURS,
@@ -102,6 +103,12 @@ def test_a_seed_draws_photos_and_spoils_texts(vectors):
     assert (whole.features == vectors.features[whole.rows]).all()
     assert (whole.data.truth == vectors.data.truth[whole.rows]).all()
     assert (whole.data.ambiguous_queries == vectors.data.ambiguous_queries).all()
+
+
+def test_the_same_labels_have_the_same_digests(vectors):
+    first, again, other = (digests(draw(vectors, seed=seed, kind=CAPTIONS)) for seed in (0, 0, 1))
+    assert first == again
+    assert not set(first) & set(other)
 
 
 def test_the_command_fills_the_page_and_finds_results_done(vectors, tmp_path, monkeypatch):
