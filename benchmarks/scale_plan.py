@@ -2,10 +2,11 @@
 
 The files are what ``scale_out.py photos`` and ``scale_out.py vectors`` printed. Prints two tables:
 what each stage costs for a million images, and what crawls of a million to a billion would take.
-Pictures and texts are those of the photos' run, the graph is the approximate search among 500,000
-rows of 2048 numbers (``make bench``), all else is of the vectors' run; the start of the workers is
-part of it. Everything grows with the number of images, but the graph, whose time for each image is
-taken to grow with the square root of their number. Memory of the driver is counted, not measured.
+Pictures, texts and copies are those of the photos' run, the graph is the approximate search among
+500,000 rows of 2048 numbers (``make bench``), all else is of the vectors' run; the start of the
+workers is part of it. Everything grows with the number of images, but the graph, whose time for
+each image is taken to grow with the square root of their number. Memory of the driver is counted,
+not measured.
 """
 
 import json
@@ -16,6 +17,7 @@ from typing import Any
 
 SIZES = (10**6, 10**8, 10**9)
 ENCODED = ("pictures", "measures", "texts")
+OF_PICTURES = (*ENCODED, "screening")  # stages that need pictures: those of the photos' run
 PICTURE_BYTES, WIDTH, TEXT_WIDTH = 10**5, 1280, 384  # of a photo on the web; of vectors
 SKETCH, PROBES = 1024, 10  # bytes of a row that the graph compares; lists that it is compared with
 CORES = 160
@@ -29,9 +31,9 @@ DRIVER_BYTES = {  # of an image; not all at once
 def costs(photos: dict[str, Any], vectors: dict[str, Any]) -> dict[str, dict[str, float]]:
     """Return CPU seconds and megabytes written for each image, by stage; the graph at a million."""
     parts: dict[str, dict[str, float]] = {}
-    for found, is_encoded in ((photos, True), (vectors, False)):
+    for found, has_pictures in ((photos, True), (vectors, False)):
         for name, spent in found["there"]["stages"].items():
-            if name != "start" and (name in ENCODED) == is_encoded:
+            if name != "start" and (name in OF_PICTURES) == has_pictures:
                 parts[name] = {what: spent[what] / found["images"] for what in spent}
     book = json.loads((Path(__file__).parent / "results.json").read_text())
     search = book["search made-up 500k vsgraph-approximate"]["cpu_seconds"] / N_SEARCHED
