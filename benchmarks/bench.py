@@ -190,8 +190,9 @@ def measure_growth(book: Book) -> None:
         where = crawl(500_000, 2048, 500)
         book.measure("growth 500k", "growth.py", "vectors", where, SCRATCH)
     if (COCO_WEB / "metadata.jsonl").exists():
-        book.measure("growth photos", "growth.py", "photos", SCRATCH / "scale-out",
-                     "--images", 8631)  # fmt: skip
+        for n in (8631, 20_000, 60_000):
+            book.measure(f"growth photos {n}", "growth.py", "photos", SCRATCH / "scale-out",
+                         "--images", n)  # fmt: skip
 
 
 def measure_scale_out(book: Book) -> None:

@@ -95,7 +95,7 @@ def stage_seconds(run: vsgraph.Run) -> dict[str, float]:
 @click.option("--images", default=20_000, help="Photos.")
 def main(kind: str, places: tuple[Path, ...], *, images: int) -> None:
     """Run and report."""
-    folder = places[-1] / "growth"
+    folder = places[-1].with_name(f"{places[-1].name}-growth")  # runs in a crawl are not trusted
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     if kind == "vectors":

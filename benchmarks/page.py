@@ -52,9 +52,9 @@ when it needs memory.
 
 GROWTH_NOTE = """\
 99 % of the images corrected before, then all of them in the same run, and from nothing. *photos*:
-those of COCO-Web (192 px), from files to labels and report. *vectors*: of a made-up crawl, 2048-d,
-only the stages after the encoders. Up to 100,000 images the graph is exact, and updated; beyond, it
-is approximate, and searched for from nothing.
+those of COCO-Web (192 px) and crops of them, from files to labels and report. *vectors*: of a
+made-up crawl, 2048-d, only the stages after the encoders. Up to 100,000 images the graph is exact,
+and updated; beyond, it is approximate, and searched for from nothing.
 """
 SCALE_OUT_NOTE = """\
 Two Ray workers with one core each, and their driver, on the same two cores as two threads.
@@ -246,7 +246,7 @@ def _grown(results: Results) -> str:
             "same decisions, %", "searched for")  # fmt: skip
     rows = [
         [
-            "photos" if name == "photos" else "vectors",
+            "photos" if name.startswith("photos") else "vectors",
             f"{one['n_images']:,}" + (f" ({one['note']})" if "note" in one else ""),
             f"{one['seconds']:.0f}", f"{one['seconds_from_nothing']:.0f}",
             _percent(one["share"]), _percent(_cpu_share(one)),

@@ -17,6 +17,7 @@ import numpy as np
 
 from vsgraph.common.blocks import Arrays, RowWork
 from vsgraph.common.files import new_array, open_array, remove_folder, replaced_folder, whole_file
+from vsgraph.common.formatting import say_span
 from vsgraph.common.progress import bar
 from vsgraph.errors import ClusterError
 
@@ -26,6 +27,8 @@ ARRAYS, WHOLE = "arrays", "whole"
 
 class Workers(Protocol):
     """Processes that do packed work, each item in one of them."""
+
+    cpu_seconds: float  # that the work took until now, in all processes
 
     def pack(self, work: Callable[..., Any], folder: Path) -> tuple[bytes, str]:
         """Return work as bytes, and their key; `folder` is for large arrays."""
@@ -63,15 +66,30 @@ class Parts:
     workers: Workers
     folder: Path
     stage: str = "run"
+    cpu_seconds: dict[str, float] = dataclasses.field(default_factory=dict)  # of workers, by stage
 
     @contextmanager
     def doing(self, stage: str) -> Iterator[None]:
-        """Put the files of a stage into a folder of their own."""
-        former, self.stage = self.stage, stage
+        """Put the files of a stage into a folder of their own, and count what it costs."""
+        former = self.stage
+        self._turn_to(stage)
         try:
             yield
         finally:
-            self.stage = former
+            self._turn_to(former)
+
+    def _turn_to(self, stage: str) -> None:
+        """Count what workers did until now for the stage before."""
+        more = self.workers.cpu_seconds - sum(self.cpu_seconds.values())
+        self.cpu_seconds[self.stage] = self.cpu_seconds.get(self.stage, 0) + more
+        self.stage = stage
+
+    def say_cost(self) -> str:
+        """Return what the work has cost all machines together, most expensive stage first."""
+        spent = sorted(((s, name) for name, s in self.cpu_seconds.items() if s > 0), reverse=True)
+        stages = ", ".join(f"{name} {say_span(seconds)}" for seconds, name in spent)
+        total = say_span(sum(self.cpu_seconds.values()))
+        return f"processor time of all workers: {total} ({stages or 'nothing was left to do'})"
 
     def drop(self, stage: str) -> None:
         """Remove the files of a stage that is finished; some may still be open over a network."""

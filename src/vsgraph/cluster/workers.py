@@ -7,6 +7,7 @@ import platform
 import socket
 import subprocess
 import sys
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -73,6 +74,7 @@ class RayWorkers:
 
     def __init__(self, ray: Any) -> None:  # noqa: ANN401
         self.ray = ray
+        self.cpu_seconds = 0.0  # that tasks took until now
         options = {"num_cpus": 1, "max_retries": 0, "scheduling_strategy": "SPREAD"}
         self._task = ray.remote(**options)(do_task)
 
@@ -128,7 +130,12 @@ class RayWorkers:
     def _failed(self, running: dict[Any, "_Try"]) -> list["_Try"]:
         """Wait until a task ends; return it if it must be tried again."""
         ended = self.ray.wait(list(running), num_returns=1)[0]
-        return [tried for task in ended if not (tried := running.pop(task)).take(self.ray, task)]
+        failed = []
+        for task in ended:
+            tried = running.pop(task)
+            failed += [] if tried.take(self.ray, task) else [tried]
+            self.cpu_seconds += tried.cpu_seconds
+        return failed
 
 
 class _Try:
@@ -137,13 +144,15 @@ class _Try:
     def __init__(self, item: Any, name: Callable[[Any], str]) -> None:  # noqa: ANN401
         self.item, self.name = item, name
         self.is_done, self.result, self.n_failed = False, None, 0
+        self.cpu_seconds = 0.0  # of the last try
 
     def take(self, ray: Any, task: Any) -> bool:  # noqa: ANN401
         """Take the outcome of a task; False if it must be tried again."""
         try:
-            outcome, result = ray.get(task)
+            (outcome, result), self.cpu_seconds = ray.get(task)
         except ray.exceptions.RayError as error:  # a worker or a machine was lost
             outcome, result = "failed", f"{type(error).__name__}: {str(error).split(chr(10))[0]}"
+            self.cpu_seconds = 0.0
         if outcome == "done":
             self.is_done, self.result = True, result
             return True
@@ -163,8 +172,14 @@ def _opened(key: str, packed: bytes) -> Callable[..., Any]:  # noqa: ARG001
     return unpack(packed)
 
 
-def do_task(packed: bytes, key: str, version: str, item: Any) -> tuple[str, Any]:  # noqa: ANN401
-    """Do one item of packed work in a worker's process: 'done', 'failed' or 'refused', and why."""
+def do_task(packed: bytes, key: str, version: str, item: Any) -> tuple[tuple[str, Any], float]:  # noqa: ANN401
+    """Do one item of packed work in a worker's process; return its outcome and CPU seconds."""
+    started = time.process_time()
+    return _outcome(packed, key, version, item), time.process_time() - started
+
+
+def _outcome(packed: bytes, key: str, version: str, item: Any) -> tuple[str, Any]:  # noqa: ANN401
+    """Do one item: 'done' and its result, or 'failed' or 'refused' and why."""
     place = platform.node()
     if version != __version__:
         why = f"{place} has vsgraph {__version__}, not {version}; install the same everywhere"

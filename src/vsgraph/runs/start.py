@@ -138,6 +138,8 @@ def _run_job(job: RunJob, *, has_room: bool) -> None:
     folder.sweep({folder.stage_folder(name, key) for name, key in job.keys.items()})
     former = folder.made
     _do(job, todo)
+    if job.parts and todo:
+        job.tell(job.parts.say_cost())
     if (folder.path / PARTS).exists():
         with contextlib.suppress(OSError):  # some may still be open over a network
             remove_folder(folder.path / PARTS)
