@@ -104,13 +104,14 @@ def raising(error):
 def test_what_a_task_returns(work, outcome, why, tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "limit_threads", lambda _: None)
     packed = packing.pack(work, tmp_path)
-    got = workers.do_task(packed, packing.digest_of(packed), __version__, -3)
+    got, cpu_seconds = workers.do_task(packed, packing.digest_of(packed), __version__, -3)
+    assert cpu_seconds >= 0
     assert got[0] == outcome
     assert got[1] == why if outcome == "done" else got[1].startswith(why)
 
 
 def test_a_task_of_another_version_is_refused():
-    outcome, why = workers.do_task(b"", "", "0.0.1", None)
+    (outcome, why), _ = workers.do_task(b"", "", "0.0.1", None)
     assert outcome == "refused"
     assert f"has vsgraph {__version__}, not 0.0.1; install the same" in why
 
