@@ -21,7 +21,7 @@ from vsgraph.runs.choices import Choices
 from vsgraph.runs.folder import RunFolder
 from vsgraph.runs.outputs import Outputs
 from vsgraph.runs.stage_files import DIGESTS, load_compared, load_decisions, load_graph
-from vsgraph.screening import Compared, known_pairs
+from vsgraph.screening import NOTHING, Compared, known_pairs
 from vsgraph.settings import Settings
 
 MOST_CHANGED = 0.2  # of the rows; beyond, everything is computed from nothing
@@ -75,7 +75,7 @@ class Former:
             recall=graph.recall,
         )  # fmt: skip
 
-    def pairs(self, keys: NDArray[np.uint8]) -> Compared | None:
+    def pairs(self, keys: NDArray[np.uint8]) -> Compared:
         """Return pairs of pictures that were compared before, as rows of now.
 
         `keys`, (n_images, n_bytes), tell the pictures of now by their content.
@@ -83,7 +83,7 @@ class Former:
         folder, measures = self.stage("screening"), self.outputs.measures()
         made_by = (self.outputs.folder.made or {}).get("versions", {}).get("vsgraph")
         if folder is None or measures is None or made_by != __version__:
-            return None
+            return NOTHING
         before, now = (np.ascontiguousarray(k[:, :8]).view(np.uint64)[:, 0]
                        for k in (measures.keys, keys))  # fmt: skip
         return known_pairs(load_compared(folder), match_rows(before, now))

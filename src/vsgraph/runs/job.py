@@ -114,8 +114,7 @@ class RunJob:
     def known_pairs(self, keys: NDArray[np.uint8] | None) -> Compared:
         """Return pairs of pictures that the result before has compared."""
         with contextlib.suppress(InputError):  # damaged: all are compared again
-            known = self.former.pairs(keys) if self.former and keys is not None else None
-            return known or NOTHING
+            return self.former.pairs(keys) if self.former and keys is not None else NOTHING
         return NOTHING
 
     def know_copies(self, groups: NDArray[np.intp]) -> None:
