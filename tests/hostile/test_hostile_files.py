@@ -24,7 +24,7 @@ from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.problems import Problems
 from vsgraph.crawls.readers import csv_records
 from vsgraph.crawls.readers.csv_records import CsvRecords
-from vsgraph.encoders.pipeline import pictures_digest
+from vsgraph.encoders import pictures_digest
 from vsgraph.errors import InputError
 from vsgraph.exports import export
 from vsgraph.method.estimate import check_room

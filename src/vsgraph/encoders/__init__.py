@@ -5,7 +5,8 @@
 
 from vsgraph.encoders.embed import Embedded, embed_crawl
 from vsgraph.encoders.images import encode_pictures, image_encoder
-from vsgraph.encoders.pipeline import embed_images, embed_texts, pictures_digest
+from vsgraph.encoders.pipeline import embed_images, embed_texts
+from vsgraph.encoders.places import pictures_digest
 from vsgraph.encoders.protocol import Encoded, ImageEncoder, TextEncoder
 from vsgraph.encoders.sources.lsa import Lsa
 from vsgraph.encoders.store import VectorStore

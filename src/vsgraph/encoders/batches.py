@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import hashlib
 from collections import deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from vsgraph.common.blocks import Machines, current_machines, n_threads
 from vsgraph.common.progress import bar
-from vsgraph.encoders.store import NOTHING, Form, KnownKeys, VectorStore
-from vsgraph.encoders.vectors import Batch, Embedding, Problem
+from vsgraph.encoders.store import Form, Known, KnownKeys, VectorStore
+from vsgraph.encoders.vectors import NOTHING, Batch, Embedding, Problem
 from vsgraph.pictures.decode import quiet_decoders
 
 Span = tuple[int, int]
@@ -30,6 +30,7 @@ class Loaded(NamedTuple):
     keys: list[bytes]  # one per row
     contents: list[Any]  # one per row; not used where the content is known or there is none
     problems: list[Problem]
+    places: Sequence[bytes] = ()  # of pictures, one per row
 
 
 class Work(NamedTuple):
@@ -40,7 +41,7 @@ class Work(NamedTuple):
     n_rows: int
     batch_size: int
     digest: Callable[[Span], str]  # of what rows refer to
-    load: Callable[[Span, Container[bytes]], Loaded]  # known contents may be left out
+    load: Callable[[Span, Known], Loaded]  # known contents may be left out
     encode: Callable[[list[Any]], NDArray[np.floating]]  # n contents to (n, width)
     n_at_once: int  # batches that are encoded at the same time
     stands_alone: bool  # whether the bits of a vector do not depend on the others of its batch
@@ -131,11 +132,11 @@ def _read_groups(
     read_ahead()
     while reading:
         span, digest, future = reading.popleft()
-        keys, contents, problems = future.result()
+        keys, contents, problems, seen = future.result()
         read_ahead()
         new = _new_places(keys, store, claimed)
         claimed.update(keys[place] for place in new)
-        group.append(Batch(*span, digest, keys, new, NO_VALUES, problems))
+        group.append(Batch(*span, digest, keys, new, NO_VALUES, problems, seen))
         together += [contents[place] for place in new]
         if len(group) == most or len(together) >= work.batch_size or not reading:
             yield group, together
@@ -172,7 +173,7 @@ def _encoded_elsewhere(
 
 
 def run_errand(
-    load: Callable[[Span, Container[bytes]], Loaded],
+    load: Callable[[Span, Known], Loaded],
     encode: Callable[[list[Any]], NDArray[np.floating]],
     form: Form,
     known: KnownKeys,
@@ -180,10 +181,10 @@ def run_errand(
 ) -> Batch:
     """Read, encode and save a batch; return it without its vectors. Called on other machines."""
     with quiet_decoders():
-        keys, contents, problems = load(errand.span, known)
+        keys, contents, problems, seen = load(errand.span, known)
     new = _new_places(keys, known, set()) if errand.new is None else errand.new
     values = encode([contents[place] for place in new]) if new else NO_VALUES
-    batch = Batch(*errand.span, errand.digest, keys, new, form.fit(values), problems)
+    batch = Batch(*errand.span, errand.digest, keys, new, form.fit(values), problems, seen)
     batch.save(errand.path)
     return dataclasses.replace(batch, values=NO_VALUES)
 

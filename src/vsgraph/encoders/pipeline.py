@@ -2,7 +2,7 @@
 
 import hashlib
 import platform
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from vsgraph.common.stores import is_stored
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.encoders.batches import Loaded, Span, Work, fill_store
+from vsgraph.encoders.places import places, references
 from vsgraph.encoders.protocol import ImageEncoder, TextEncoder
-from vsgraph.encoders.store import NOTHING, VectorStore, content_key
-from vsgraph.encoders.vectors import Embedding
+from vsgraph.encoders.store import Known, VectorStore, content_key
+from vsgraph.encoders.vectors import NOTHING, Embedding
 from vsgraph.errors import InputError
 from vsgraph.pictures.decode import quiet_decoders, read_picture
 from vsgraph.pictures.opener import PictureError
@@ -97,45 +98,28 @@ def embed_images(
 
 
 def load_pictures(
-    crawl: Crawl, span: Span, read: Callable[[bytes], NDArray[Any]], known: Container[bytes]
+    crawl: Crawl, span: Span, read: Callable[[bytes], NDArray[Any]], known: Known
 ) -> Loaded:
-    """Hash a batch of pictures and `read` what is in them; known contents are not read again."""
+    """Hash a batch of pictures and `read` what is in them.
+
+    Files that were not touched since their content became known are not opened again, and known
+    contents are not decoded again.
+    """
     if not is_stored(crawl.root) and not crawl.root.exists():  # not each of them is missing
         raise InputError(f"{platform.node()} does not see {crawl.root}, where the pictures are")
-    loaded = Loaded([], [], [])
-    for row, data in enumerate(crawl.read_images(slice(*span)), span[0]):
-        key, content = content_key(data), None
-        if key not in known:
+    seen = places(crawl, span)  # before the files are read: a later change is then seen next time
+    keys = [known.at(place) for place in seen]
+    loaded = Loaded(keys, [None] * len(keys), [], seen)
+    rows = np.array([row for row, key in enumerate(keys) if key == NOTHING], np.intp)
+    for row, data in zip(rows.tolist(), crawl.read_images(span[0] + rows), strict=True):
+        keys[row] = content_key(data)
+        if keys[row] not in known:
             try:
-                content = read(data)
+                loaded.contents[row] = read(data)
             except PictureError as error:
-                key = NOTHING
-                loaded.problems.append((row, error.reason, error.detail))
-        loaded.keys.append(key)
-        loaded.contents.append(content)
+                keys[row] = NOTHING
+                loaded.problems.append((span[0] + row, error.reason, error.detail))
     return loaded
-
-
-def references(crawl: Crawl, span: Span) -> str:
-    """Return a digest of where pictures lie, and of the sizes and times of their files."""
-    part = crawl.take(slice(*span)).table
-    names = ["image", *(name for name in ("shard", "offset", "size") if crawl.has_shards)]
-    words = [str(reference) for reference in part.select(names).to_pylist()]
-    files = set(part["shard"].to_pylist()) if crawl.has_shards else part["image"].to_pylist()
-    for name in sorted(files):
-        try:
-            status = (crawl.root / name).stat()
-            words.append(f"{status.st_size} {status.st_mtime_ns}")
-        except (OSError, ValueError):  # ValueError: a NUL in the name
-            words.append("missing")
-    return hashlib.sha256("\0".join(words).encode()).hexdigest()
-
-
-def pictures_digest(crawl: Crawl) -> str:
-    """Return a digest of where all pictures lie, and of the sizes and times of their files."""
-    spans = [(start, min(start + 1024, len(crawl))) for start in range(0, len(crawl), 1024)]
-    words = "".join(references(crawl, span) for span in spans)
-    return hashlib.blake2b(words.encode(), digest_size=16).hexdigest()
 
 
 @file_errors()
@@ -182,7 +166,7 @@ def embed_texts(
             return texts.texts(slice(*span), fields=fields)
         return [text.strip() for text in texts[span[0] : span[1]]]
 
-    def load(span: Span, _: Container[bytes]) -> Loaded:
+    def load(span: Span, _: Known) -> Loaded:
         batch = read(span)
         keys = [content_key(text.encode()) if text else NOTHING for text in batch]
         return Loaded(keys, batch, [])

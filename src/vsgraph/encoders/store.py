@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from vsgraph.common.room import check_disk
 from vsgraph.encoders.vectors import (
     FORMAT,
     KEY,
+    NOTHING,
     PROBLEMS,
     Batch,
     Embedding,
@@ -45,8 +46,6 @@ from vsgraph.encoders.vectors import (
     load_batch,
 )
 from vsgraph.errors import InputError
-
-NOTHING = bytes(KEY)  # the key of a row without content
 
 
 def content_key(content: bytes) -> bytes:
@@ -81,16 +80,69 @@ class Form(NamedTuple):
         return fitted
 
 
-@dataclasses.dataclass(frozen=True)
-class KnownKeys:
-    """The keys of contents, sorted, as an array that many processes map."""
+class Known(Protocol):
+    """What is known of contents."""
 
+    def __contains__(self, key: object) -> bool: ...
+
+    def at(self, place: bytes) -> bytes:
+        """Return the key of the content at a place, `NOTHING` if it must be read."""
+
+
+@dataclasses.dataclass(frozen=True)
+class KnownPlaces:
+    """The keys of the contents at places, sorted by place, as arrays that many processes map."""
+
+    places: NDArray[np.bytes_]
     keys: NDArray[np.bytes_]
 
+    @classmethod
+    def of(cls, sources: Iterable[Embedding]) -> Self:
+        """Return the places of finished folders."""
+        kept = [(source.places, source.keys) for source in sources if source.places is not None]
+        places, keys = (
+            np.concatenate([_as_keys(pair[part]) for pair in kept] or [np.empty(0, f"S{KEY}")])
+            for part in range(2)
+        )
+        told = np.flatnonzero((places != NOTHING) & (keys != NOTHING))
+        order = told[np.argsort(places[told], kind="stable")]
+        return cls(places[order], keys[order])
+
+    def at(self, place: bytes) -> bytes:
+        """Return the key of the content at a place, `NOTHING` if it is not known."""
+        found = _find(self.places, place)
+        return NOTHING if found is None else self.keys[found : found + 1].tobytes()
+
+
+@dataclasses.dataclass(frozen=True)
+class KnownKeys:
+    """The keys of contents, sorted, as an array that many processes map; and those at places."""
+
+    keys: NDArray[np.bytes_]
+    places: KnownPlaces
+
     def __contains__(self, key: object) -> bool:
-        wanted = np.frombuffer(bytes(key), f"S{KEY}")  # type: ignore[call-overload]
-        place = int(np.searchsorted(self.keys, wanted)[0])
-        return self.keys[place : place + 1].tobytes() == key
+        return _find(self.keys, bytes(key)) is not None  # type: ignore[call-overload]
+
+    def at(self, place: bytes) -> bytes:
+        """Return the key of the content at a place, `NOTHING` if it must be read."""
+        return self.places.at(place)
+
+
+def _as_keys(rows: NDArray[np.uint8]) -> NDArray[np.bytes_]:
+    """Return rows of bytes, (n, 16), as an array of keys, (n,)."""
+    return np.ascontiguousarray(rows).view(f"S{KEY}")[:, 0]
+
+
+def _as_rows(keys: Sequence[bytes]) -> NDArray[np.uint8]:
+    """Return keys as rows of bytes, (n, 16)."""
+    return np.frombuffer(b"".join(keys), np.uint8).reshape(-1, KEY)
+
+
+def _find(keys: NDArray[np.bytes_], key: bytes) -> int | None:
+    """Return where a key stands in a sorted array; None if it does not."""
+    place = int(np.searchsorted(keys, np.frombuffer(key, f"S{KEY}"))[0])
+    return place if keys[place : place + 1].tobytes() == key else None
 
 
 class VectorStore:
@@ -147,6 +199,7 @@ class VectorStore:
             self._firsts.append(self._n_vectors)
             self._add_keys(key.tobytes() for key in source.keys)
         self._n_finished = len(self._numbers)
+        self._places = KnownPlaces.of(self._sources)
         for path in sorted(self.parts.glob("batch-*.npz")):
             with contextlib.suppress(InputError):  # damaged: its rows are encoded again
                 self.remember(path, load_batch(path))
@@ -206,6 +259,10 @@ class VectorStore:
     def __contains__(self, key: object) -> bool:
         return key in self._numbers
 
+    def at(self, place: bytes) -> bytes:
+        """Return the key of the content at a place, `NOTHING` if it must be read."""
+        return self._places.at(place)
+
     def append(self, batch: Batch) -> Batch:
         """Write a batch to a file of its own; one without anything new is only remembered."""
         if not batch.new:
@@ -222,7 +279,8 @@ class VectorStore:
 
     def known_keys(self) -> KnownKeys:
         """Return the keys of all contents that are encoded."""
-        return KnownKeys(np.sort(np.frombuffer(b"".join(self._numbers), f"S{KEY}")))
+        keys = np.sort(np.frombuffer(b"".join(self._numbers), f"S{KEY}"))
+        return KnownKeys(keys, self._places)
 
     def remember(self, path: Path, batch: Batch) -> Batch:
         """Note which vectors the file of a batch holds; return the batch."""
@@ -272,13 +330,18 @@ class VectorStore:
         for span in plan:
             batch = self._held.get(span) or load_batch(self._by_span[span].path)
             rows = slice(*span)
-            arrays["keys"][rows] = np.frombuffer(b"".join(batch.keys), np.uint8).reshape(-1, KEY)
+            arrays["keys"][rows] = _as_rows(batch.keys)
             values = self._values_of(batch.keys)  # (n_batch, sum of widths)
             start = 0
             for name, width in self.widths.items():
                 arrays[name][rows] = values[:, start : start + width]
                 start += width
             problems += batch.problems
+            if batch.places:
+                if "places" not in arrays:
+                    shape = (n_rows, KEY)
+                    arrays["places"] = new_array(folder / "places.npy", np.uint8, shape)
+                arrays["places"][rows] = _as_rows(batch.places)
         for array in arrays.values():
             array.flush()
         return problems

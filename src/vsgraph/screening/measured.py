@@ -8,7 +8,8 @@ import numpy as np
 
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.encoders.batches import Work, fill_store
-from vsgraph.encoders.pipeline import load_pictures, references
+from vsgraph.encoders.pipeline import load_pictures
+from vsgraph.encoders.places import references
 from vsgraph.encoders.store import VectorStore
 from vsgraph.encoders.vectors import Embedding
 from vsgraph.pictures.decode import quiet_decoders
