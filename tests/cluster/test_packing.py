@@ -16,8 +16,10 @@ from vsgraph.common.version import __version__
 from vsgraph.crawls import Crawl
 from vsgraph.encoders import Preparation, embed_images
 from vsgraph.encoders.batches import Errand, Loaded, run_errand
+from vsgraph.encoders.known import KnownKeys
+from vsgraph.encoders.places import Look
 from vsgraph.encoders.runtimes.runners import Opening
-from vsgraph.encoders.store import Form, KnownKeys, KnownPlaces, content_key
+from vsgraph.encoders.store import Form, content_key
 from vsgraph.encoders.vectors import NOTHING, load_batch
 from vsgraph.errors import ClusterError, FileError, InputError, MissingExtraError
 from vsgraph.runs import run
@@ -149,12 +151,11 @@ def test_an_address_that_never_answers_is_given_up(tmp_path, monkeypatch):
 
 def test_known_keys_are_found_whatever_their_bytes():
     keys = [bytes([i, 255 - i] * 7 + [i % 3, 0]) for i in range(90)]
-    nowhere = KnownPlaces.of([])
-    known = KnownKeys(np.sort(np.frombuffer(b"".join(keys), "S16")), nowhere)
+    known = KnownKeys(np.sort(np.frombuffer(b"".join(keys), "S16")))
     assert all(key in known for key in keys)
     assert bytes(16) not in known
     assert keys[0][:15] + b"\1" not in known
-    assert keys[0] not in KnownKeys(np.empty(0, "S16"), nowhere)
+    assert keys[0] not in KnownKeys(np.empty(0, "S16"))
 
 
 def test_pictures_that_a_machine_does_not_see_are_not_taken_for_missing(tmp_path):
@@ -181,13 +182,13 @@ def test_a_part_is_written_whole_and_damage_is_named(tmp_path):
 def test_an_errand_encodes_what_is_not_known(places, tmp_path):
     texts = ["a known one", "a new one", "", "a new one"]
     keys = [content_key(text.encode()) if text else NOTHING for text in texts]
-    known = KnownKeys(np.frombuffer(keys[0], "S16"), KnownPlaces.of([]))
+    known = KnownKeys(np.frombuffer(keys[0], "S16"))
     batch = run_errand(
-        lambda span, _: Loaded(keys[slice(*span)], texts[slice(*span)], []),
+        lambda span, *_: Loaded(keys[slice(*span)], texts[slice(*span)], []),
         lambda new: np.array([[len(text)] for text in new], np.float32),
         Form("lengths", np.dtype("float16")),
         known,
-        Errand((0, 4), "x", places, tmp_path / "b.npz"),
+        Errand((0, 4), Look("x"), [NOTHING] * 4, places, tmp_path / "b.npz"),
     )
     saved = load_batch(tmp_path / "b.npz")
     assert (batch.new, len(batch.values)) == ([1], 0)

@@ -21,7 +21,7 @@ from PIL import Image
 
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.encoders import Embedding, Encoded, Preparation, embed_images, embed_texts
-from vsgraph.encoders.vectors import NOTHING, Batch, load_batch
+from vsgraph.encoders.vectors import Batch, load_batch
 from vsgraph.errors import FileError, InputError
 
 N = 200
@@ -350,7 +350,7 @@ def test_a_damaged_byte_in_a_batch_file_is_noticed_or_harmless(tmp_path):
     path = tmp_path / "batch.npz"
     values = np.arange(6, dtype=np.float16).reshape(2, 3)
     problems, keys = [(1, "kind", "n\u00e9")], [b"a" * 16, b"b" * 16]
-    batch = Batch(0, 2, "digest", keys, [0, 1], values, problems, [b"p" * 16, NOTHING])
+    batch = Batch(0, 2, "digest", keys, [0, 1], values, problems, b"p" * 32)
     batch.save(path)
     whole = path.read_bytes()
     n_noticed = 0

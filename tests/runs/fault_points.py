@@ -26,6 +26,7 @@ from small_crawl import Tiny, change_crawl, write_small_crawl
 
 from vsgraph.cli import main as command_line
 from vsgraph.common.files import LEFTOVER, mend_leftovers
+from vsgraph.encoders.vectors import PLACES, load_batch
 from vsgraph.errors import InputError, VSGraphError
 from vsgraph.exports import FORMATS
 from vsgraph.neighbors import search
@@ -154,6 +155,12 @@ def content(path: Path) -> str:
     """Return a digest of a file, without times if it is whole."""
     if path.is_symlink():
         return digest(str(path.readlink()))
+    if path.name == PLACES:  # by the numbers and times of files
+        return PLACES
+    if path.name.startswith("batch-"):
+        with contextlib.suppress(InputError):  # half of a file
+            batch = load_batch(path)
+            return digest(*dataclasses.astuple(dataclasses.replace(batch, places=b"")))
     if path.suffix in {".json", ".jsonl"}:
         lines = path.read_text().splitlines()
         lines = lines if path.suffix == ".jsonl" else ["".join(lines)]

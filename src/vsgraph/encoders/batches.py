@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from vsgraph.common.blocks import Machines, current_machines, n_threads
 from vsgraph.common.progress import bar
-from vsgraph.encoders.store import Form, Known, KnownKeys, VectorStore
+from vsgraph.encoders.known import KnownKeys
+from vsgraph.encoders.places import Look
+from vsgraph.encoders.store import Form, VectorStore
 from vsgraph.encoders.vectors import NOTHING, Batch, Embedding, Problem
 from vsgraph.pictures.decode import quiet_decoders
 
@@ -30,7 +32,11 @@ class Loaded(NamedTuple):
     keys: list[bytes]  # one per row
     contents: list[Any]  # one per row; not used where the content is known or there is none
     problems: list[Problem]
-    places: Sequence[bytes] = ()  # of pictures, one per row
+
+
+# Loads a span, given the keys of its rows, `NOTHING` where they must be read, and all known keys:
+# such contents may be left out.
+Load = Callable[[Span, Sequence[bytes], Container[bytes]], Loaded]
 
 
 class Work(NamedTuple):
@@ -40,8 +46,8 @@ class Work(NamedTuple):
     unit: str
     n_rows: int
     batch_size: int
-    digest: Callable[[Span], str]  # of what rows refer to
-    load: Callable[[Span, Known], Loaded]  # known contents may be left out
+    look: Callable[[Span], Look]  # at what rows refer to
+    load: Load
     encode: Callable[[list[Any]], NDArray[np.floating]]  # n contents to (n, width)
     n_at_once: int  # batches that are encoded at the same time
     stands_alone: bool  # whether the bits of a vector do not depend on the others of its batch
@@ -51,7 +57,8 @@ class Errand(NamedTuple):
     """A batch to encode on another machine."""
 
     span: Span
-    digest: str
+    look: Look
+    keys: list[bytes]  # as far as they are known
     new: list[int] | None  # places to encode; None for all contents that are not known
     path: Path  # of the file to write
 
@@ -61,18 +68,19 @@ def fill_store(store: VectorStore, work: Work, *, progress: bool) -> Embedding:
     starts = range(0, work.n_rows, work.batch_size)
     plan = [(start, min(start + work.batch_size, work.n_rows)) for start in starts]
     with bar(work.n_rows, work.title, work.unit, progress=progress) as steps:
-        digests = [work.digest(span) for span in plan]
-        digest_of_all = hashlib.sha256("\0".join(digests).encode()).hexdigest()
+        looks = [work.look(span) for span in plan]
+        digests = "\0".join(look.digest for look in looks)
+        digest_of_all = hashlib.sha256(digests.encode()).hexdigest()
         finished = store.finished(digest_of_all)
         if finished is not None:
             return finished
         store.check_room(work.n_rows)
         pending = []
-        for span, digest in zip(plan, digests, strict=True):
-            if store.has_batch(*span, digest):
+        for span, look in zip(plan, looks, strict=True):
+            if store.has_batch(*span, look.digest):
                 steps.update(span[1] - span[0])
             else:
-                pending.append((span, digest))
+                pending.append((span, look))
         steps.unpause()
         machines = current_machines()
         saved = (
@@ -84,7 +92,7 @@ def fill_store(store: VectorStore, work: Work, *, progress: bool) -> Embedding:
     return store.finish(plan, digest_of_all)
 
 
-def _encoded(store: VectorStore, pending: list[tuple[Span, str]], work: Work) -> Iterator[Batch]:
+def _encoded(store: VectorStore, pending: list[tuple[Span, Look]], work: Work) -> Iterator[Batch]:
     """Yield encoded batches in order; only a few are read or encoded ahead."""
     claimed: set[bytes] = set()  # contents that are being encoded
     encoding: deque[tuple[list[Batch], Future[NDArray[np.floating]]]] = deque()
@@ -110,7 +118,7 @@ def _encoded(store: VectorStore, pending: list[tuple[Span, str]], work: Work) ->
 
 def _read_groups(
     store: VectorStore,
-    pending: list[tuple[Span, str]],
+    pending: list[tuple[Span, Look]],
     work: Work,
     pool: ThreadPoolExecutor,
     claimed: set[bytes],
@@ -120,23 +128,24 @@ def _read_groups(
     Where little is new, several batches go together: encoders work by full batches.
     """
     rest = iter(pending)
-    reading: deque[tuple[Span, str, Future[Loaded]]] = deque()
+    reading: deque[tuple[Span, Look, Future[Loaded]]] = deque()
 
     def read_ahead() -> None:
-        for span, digest in islice(rest, 2 * n_threads() - len(reading)):
-            reading.append((span, digest, pool.submit(work.load, span, store)))
+        for span, look in islice(rest, 2 * n_threads() - len(reading)):
+            known = store.keys_of(look.places, span[1] - span[0])
+            reading.append((span, look, pool.submit(work.load, span, known, store)))
 
     most = MOST_TOGETHER if work.stands_alone else 1
     group: list[Batch] = []
     together: list[Any] = []
     read_ahead()
     while reading:
-        span, digest, future = reading.popleft()
-        keys, contents, problems, seen = future.result()
+        span, look, future = reading.popleft()
+        keys, contents, problems = future.result()
         read_ahead()
         new = _new_places(keys, store, claimed)
         claimed.update(keys[place] for place in new)
-        group.append(Batch(*span, digest, keys, new, NO_VALUES, problems, seen))
+        group.append(Batch(*span, look.digest, keys, new, NO_VALUES, problems, look.places))
         together += [contents[place] for place in new]
         if len(group) == most or len(together) >= work.batch_size or not reading:
             yield group, together
@@ -144,19 +153,19 @@ def _read_groups(
 
 
 def _encoded_elsewhere(
-    machines: Machines, store: VectorStore, pending: list[tuple[Span, str]], work: Work
+    machines: Machines, store: VectorStore, pending: list[tuple[Span, Look]], work: Work
 ) -> Iterator[Batch]:
     """Let other machines read, encode and save batches; what they hold is the same."""
 
     def errands() -> Iterator[Errand]:
         claimed: set[bytes] = set()
-        for (span, digest), path in zip(pending, store.next_paths(), strict=False):
-            new = None
+        for (span, look), path in zip(pending, store.next_paths(), strict=False):
+            known, new = store.keys_of(look.places, span[1] - span[0]), None
             if not work.stands_alone:
-                keys = work.load(span, store).keys
+                keys = work.load(span, known, store).keys
                 new = _new_places(keys, store, claimed)
                 claimed.update(keys[place] for place in new)
-            yield Errand(span, digest, new, path)
+            yield Errand(span, look, known, new, path)
 
     run = functools.partial(run_errand, work.load, work.encode, store.form, store.known_keys())
     sent: deque[Errand] = deque()
@@ -173,7 +182,7 @@ def _encoded_elsewhere(
 
 
 def run_errand(
-    load: Callable[[Span, Known], Loaded],
+    load: Load,
     encode: Callable[[list[Any]], NDArray[np.floating]],
     form: Form,
     known: KnownKeys,
@@ -181,10 +190,12 @@ def run_errand(
 ) -> Batch:
     """Read, encode and save a batch; return it without its vectors. Called on other machines."""
     with quiet_decoders():
-        keys, contents, problems, seen = load(errand.span, known)
+        keys, contents, problems = load(errand.span, errand.keys, known)
     new = _new_places(keys, known, set()) if errand.new is None else errand.new
     values = encode([contents[place] for place in new]) if new else NO_VALUES
-    batch = Batch(*errand.span, errand.digest, keys, new, form.fit(values), problems, seen)
+    batch = Batch(
+        *errand.span, errand.look.digest, keys, new, form.fit(values), problems, errand.look.places
+    )
     batch.save(errand.path)
     return dataclasses.replace(batch, values=NO_VALUES)
 

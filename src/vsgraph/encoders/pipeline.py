@@ -2,7 +2,7 @@
 
 import hashlib
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from vsgraph.common.stores import is_stored
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.crawls.picture_check import image_name
 from vsgraph.encoders.batches import Loaded, Span, Work, fill_store
-from vsgraph.encoders.places import places, references
+from vsgraph.encoders.places import Look, look
 from vsgraph.encoders.protocol import ImageEncoder, TextEncoder
-from vsgraph.encoders.store import Known, VectorStore, content_key
+from vsgraph.encoders.store import VectorStore, content_key
 from vsgraph.encoders.vectors import NOTHING, Embedding
 from vsgraph.errors import InputError
 from vsgraph.pictures.decode import quiet_decoders, read_picture
@@ -41,7 +41,7 @@ def embed_images(
     """Encode the pictures of a crawl; an interrupted run resumes.
 
     A picture that cannot be used becomes a row of zeros, and the reason is counted in
-    ``crawl.problems``. The same picture is encoded once, wherever it occurs. About 200 bytes of
+    ``crawl.problems``. The same picture is encoded once, wherever it occurs. About 250 bytes of
     memory are used per picture, whatever its size.
 
     Parameters
@@ -84,8 +84,8 @@ def embed_images(
         unit="image",
         n_rows=len(crawl),
         batch_size=IMAGE_BATCH,
-        digest=lambda span: references(crawl, span),
-        load=lambda span, known: load_pictures(crawl, span, read, known),
+        look=lambda span: look(crawl, span),
+        load=lambda span, *known: load_pictures(crawl, span, read, *known),
         encode=encode,
         n_at_once=n_threads() + 1,
         stands_alone=True,
@@ -98,27 +98,30 @@ def embed_images(
 
 
 def load_pictures(
-    crawl: Crawl, span: Span, read: Callable[[bytes], NDArray[Any]], known: Known
+    crawl: Crawl,
+    span: Span,
+    read: Callable[[bytes], NDArray[Any]],
+    keys: Sequence[bytes],
+    known: Container[bytes],
 ) -> Loaded:
-    """Hash a batch of pictures and `read` what is in them.
+    """Hash the pictures of a batch whose keys are not known yet, and `read` what is in them.
 
-    Files that were not touched since their content became known are not opened again, and known
-    contents are not decoded again.
+    Known contents are not read again.
     """
     if not is_stored(crawl.root) and not crawl.root.exists():  # not each of them is missing
         raise InputError(f"{platform.node()} does not see {crawl.root}, where the pictures are")
-    seen = places(crawl, span)  # before the files are read: a later change is then seen next time
-    keys = [known.at(place) for place in seen]
-    loaded = Loaded(keys, [None] * len(keys), [], seen)
+    loaded = Loaded(list(keys), [None] * len(keys), [])
     rows = np.array([row for row, key in enumerate(keys) if key == NOTHING], np.intp)
-    for row, data in zip(rows.tolist(), crawl.read_images(span[0] + rows), strict=True):
-        keys[row] = content_key(data)
-        if keys[row] not in known:
+    pictures = crawl.take(slice(*span)).read_images(rows)
+    for row, data in zip(rows.tolist(), pictures, strict=True):
+        key = content_key(data)
+        if key not in known:
             try:
                 loaded.contents[row] = read(data)
             except PictureError as error:
-                keys[row] = NOTHING
+                key = NOTHING
                 loaded.problems.append((span[0] + row, error.reason, error.detail))
+        loaded.keys[row] = key
     return loaded
 
 
@@ -166,7 +169,7 @@ def embed_texts(
             return texts.texts(slice(*span), fields=fields)
         return [text.strip() for text in texts[span[0] : span[1]]]
 
-    def load(span: Span, _: Known) -> Loaded:
+    def load(span: Span, _keys: Sequence[bytes], _known: Container[bytes]) -> Loaded:
         batch = read(span)
         keys = [content_key(text.encode()) if text else NOTHING for text in batch]
         return Loaded(keys, batch, [])
@@ -176,7 +179,7 @@ def embed_texts(
         unit="text",
         n_rows=len(texts),
         batch_size=TEXT_BATCH,
-        digest=lambda span: hashlib.sha256("\0".join(read(span)).encode()).hexdigest(),
+        look=lambda span: Look(hashlib.sha256("\0".join(read(span)).encode()).hexdigest()),
         load=load,
         encode=encoder.encode,
         n_at_once=1,  # text encoders use all cores themselves

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,12 @@ from vsgraph.common.files import (
     to_disk,
 )
 from vsgraph.common.room import check_disk
+from vsgraph.encoders.known import KnownKeys, KnownPlaces
 from vsgraph.encoders.vectors import (
     FORMAT,
     KEY,
     NOTHING,
+    PLACES,
     PROBLEMS,
     Batch,
     Embedding,
@@ -78,71 +80,6 @@ class Form(NamedTuple):
                 + ("use dtype float32" if self.dtype == np.float16 else "use precision fp32")
             )
         return fitted
-
-
-class Known(Protocol):
-    """What is known of contents."""
-
-    def __contains__(self, key: object) -> bool: ...
-
-    def at(self, place: bytes) -> bytes:
-        """Return the key of the content at a place, `NOTHING` if it must be read."""
-
-
-@dataclasses.dataclass(frozen=True)
-class KnownPlaces:
-    """The keys of the contents at places, sorted by place, as arrays that many processes map."""
-
-    places: NDArray[np.bytes_]
-    keys: NDArray[np.bytes_]
-
-    @classmethod
-    def of(cls, sources: Iterable[Embedding]) -> Self:
-        """Return the places of finished folders."""
-        kept = [(source.places, source.keys) for source in sources if source.places is not None]
-        places, keys = (
-            np.concatenate([_as_keys(pair[part]) for pair in kept] or [np.empty(0, f"S{KEY}")])
-            for part in range(2)
-        )
-        told = np.flatnonzero((places != NOTHING) & (keys != NOTHING))
-        order = told[np.argsort(places[told], kind="stable")]
-        return cls(places[order], keys[order])
-
-    def at(self, place: bytes) -> bytes:
-        """Return the key of the content at a place, `NOTHING` if it is not known."""
-        found = _find(self.places, place)
-        return NOTHING if found is None else self.keys[found : found + 1].tobytes()
-
-
-@dataclasses.dataclass(frozen=True)
-class KnownKeys:
-    """The keys of contents, sorted, as an array that many processes map; and those at places."""
-
-    keys: NDArray[np.bytes_]
-    places: KnownPlaces
-
-    def __contains__(self, key: object) -> bool:
-        return _find(self.keys, bytes(key)) is not None  # type: ignore[call-overload]
-
-    def at(self, place: bytes) -> bytes:
-        """Return the key of the content at a place, `NOTHING` if it must be read."""
-        return self.places.at(place)
-
-
-def _as_keys(rows: NDArray[np.uint8]) -> NDArray[np.bytes_]:
-    """Return rows of bytes, (n, 16), as an array of keys, (n,)."""
-    return np.ascontiguousarray(rows).view(f"S{KEY}")[:, 0]
-
-
-def _as_rows(keys: Sequence[bytes]) -> NDArray[np.uint8]:
-    """Return keys as rows of bytes, (n, 16)."""
-    return np.frombuffer(b"".join(keys), np.uint8).reshape(-1, KEY)
-
-
-def _find(keys: NDArray[np.bytes_], key: bytes) -> int | None:
-    """Return where a key stands in a sorted array; None if it does not."""
-    place = int(np.searchsorted(keys, np.frombuffer(key, f"S{KEY}"))[0])
-    return place if keys[place : place + 1].tobytes() == key else None
 
 
 class VectorStore:
@@ -259,9 +196,9 @@ class VectorStore:
     def __contains__(self, key: object) -> bool:
         return key in self._numbers
 
-    def at(self, place: bytes) -> bytes:
-        """Return the key of the content at a place, `NOTHING` if it must be read."""
-        return self._places.at(place)
+    def keys_of(self, places: bytes, n_rows: int) -> list[bytes]:
+        """Return the keys of rows as far as their places tell, `NOTHING` where they do not."""
+        return self._places.keys_of(places) if places else [NOTHING] * n_rows
 
     def append(self, batch: Batch) -> Batch:
         """Write a batch to a file of its own; one without anything new is only remembered."""
@@ -279,8 +216,7 @@ class VectorStore:
 
     def known_keys(self) -> KnownKeys:
         """Return the keys of all contents that are encoded."""
-        keys = np.sort(np.frombuffer(b"".join(self._numbers), f"S{KEY}"))
-        return KnownKeys(keys, self._places)
+        return KnownKeys(np.sort(np.frombuffer(b"".join(self._numbers), f"S{KEY}")))
 
     def remember(self, path: Path, batch: Batch) -> Batch:
         """Note which vectors the file of a batch holds; return the batch."""
@@ -327,23 +263,22 @@ class VectorStore:
             for name, (dtype, width) in (shapes | {"keys": (np.uint8, KEY)}).items()
         }
         problems: list[Problem] = []
+        places: list[bytes] = []
         for span in plan:
             batch = self._held.get(span) or load_batch(self._by_span[span].path)
             rows = slice(*span)
-            arrays["keys"][rows] = _as_rows(batch.keys)
+            arrays["keys"][rows] = np.frombuffer(b"".join(batch.keys), np.uint8).reshape(-1, KEY)
             values = self._values_of(batch.keys)  # (n_batch, sum of widths)
             start = 0
             for name, width in self.widths.items():
                 arrays[name][rows] = values[:, start : start + width]
                 start += width
             problems += batch.problems
-            if batch.places:
-                if "places" not in arrays:
-                    shape = (n_rows, KEY)
-                    arrays["places"] = new_array(folder / "places.npy", np.uint8, shape)
-                arrays["places"][rows] = _as_rows(batch.places)
+            places.append(batch.places)
         for array in arrays.values():
             array.flush()
+        if any(places):
+            (folder / PLACES).write_bytes(b"".join(places))
         return problems
 
     def _values_of(self, keys: Sequence[bytes]) -> NDArray[np.floating]:

@@ -19,7 +19,7 @@ from vsgraph.errors import InputError
 
 FORMAT = "vsgraph-vectors-1"
 KEY = 16
-PROBLEMS = "problems.jsonl"
+PROBLEMS, PLACES = "problems.jsonl", "places"
 NOTHING = bytes(KEY)  # the key of a row without content, and the place of one that is not known
 Problem = tuple[int, str, str]
 
@@ -33,7 +33,6 @@ class Embedding:
     probs: NDArray[np.floating] | None  # (n_images, n_classes), if the encoder has a classifier
     keys: NDArray[np.uint8]  # (n_images, 16), a digest of each content; zeros without one
     record: dict[str, Any]  # the encoder's name and fingerprint, counts of problems, checksums
-    places: NDArray[np.uint8] | None = None  # (n_images, 16), see :mod:`vsgraph.encoders.places`
 
     @classmethod
     def load(cls, folder: str | Path, *, verify: bool = False) -> Self:
@@ -48,15 +47,23 @@ class Embedding:
         for name, checksum in record["checksums"].items() if verify else ():
             if file_checksum(root / name) != checksum:
                 raise InputError(f"{root / name} is damaged; embed again")
-        probs, places = root / "probs.npy", root / "places.npy"
+        probs = root / "probs.npy"
         return cls(
             folder=root,
             vectors=open_array(root / "vectors.npy"),
             probs=open_array(probs) if probs.exists() else None,
             keys=open_array(root / "keys.npy"),
-            places=open_array(places) if places.exists() else None,
             record=record,
         )
+
+    def places(self) -> NDArray[np.uint8] | None:
+        """Return where the contents lay, (n_images, 16), see :mod:`vsgraph.encoders.places`.
+
+        None if that is not known. It says nothing of the result, so its bytes are not checked.
+        """
+        path = self.folder / PLACES
+        places = np.fromfile(path, np.uint8) if path.is_file() else np.zeros(0, np.uint8)
+        return places.reshape(-1, KEY) if places.size == KEY * len(self.keys) else None
 
     def problems(self) -> Iterator[Problem]:
         """Yield the problems: row, kind, detail."""
@@ -80,10 +87,10 @@ class Batch:
     stop: int
     digest: str  # of what the rows refer to
     keys: Sequence[bytes]  # one per row
-    new: Sequence[int]  # places within the batch whose content had not been encoded before
+    new: Sequence[int]  # rows within the batch whose content had not been encoded before
     values: NDArray[np.floating]  # (n_new, width)
     problems: Sequence[Problem] = ()
-    places: Sequence[bytes] = ()  # one per row, of pictures
+    places: bytes = b""  # of pictures, 16 bytes per row
 
     def save(self, path: Path) -> None:
         """Write it to a file that appears whole or not at all."""
@@ -93,7 +100,7 @@ class Batch:
                 file,
                 facts=np.array(json.dumps(facts)),
                 keys=np.frombuffer(b"".join(self.keys), np.uint8).reshape(-1, KEY),
-                places=np.frombuffer(b"".join(self.places), np.uint8).reshape(-1, KEY),
+                places=np.frombuffer(self.places, np.uint8),
                 new=np.array(self.new, np.uint32),
                 values=self.values,
             )
@@ -104,10 +111,11 @@ def load_batch(path: Path) -> Batch:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             start, stop, digest, problems = json.loads(str(arrays["facts"]))
-            keys, places = ([row.tobytes() for row in arrays[name]] for name in ("keys", "places"))
+            keys = [row.tobytes() for row in arrays["keys"]]
             return Batch(
                 start, stop, digest, keys, arrays["new"].tolist(), arrays["values"],
-                [(row, kind, detail) for row, kind, detail in problems], places,
+                [(row, kind, detail) for row, kind, detail in problems],
+                arrays["places"].tobytes(),
             )  # fmt: skip
     except Exception as error:  # zip files raise many kinds of errors when they are damaged
         raise InputError(f"{path} is damaged; start again to encode its rows again") from error

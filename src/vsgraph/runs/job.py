@@ -14,7 +14,7 @@ from vsgraph.answers import Answers, read_answers
 from vsgraph.cluster import Parts
 from vsgraph.common.checks import Floats
 from vsgraph.crawls import Crawl
-from vsgraph.encoders import ImageEncoder, TextEncoder
+from vsgraph.encoders import ImageEncoder, TextEncoder, pictures_digest
 from vsgraph.encoders.embed import open_image_encoder, open_text_encoder
 from vsgraph.encoders.text import text_part
 from vsgraph.errors import InputError
@@ -56,6 +56,11 @@ class RunJob:
     def answers(self) -> Answers:
         """What people say that images show, at the start of the run."""
         return read_answers(self.folder.answers)
+
+    @functools.cached_property
+    def pictures_digest(self) -> str:
+        """A digest of where the pictures lie, and of the sizes and times of their files."""
+        return pictures_digest(self.crawl)
 
     @functools.cached_property
     def image_encoder(self) -> ImageEncoder:

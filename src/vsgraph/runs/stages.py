@@ -14,7 +14,6 @@ import numpy as np
 from vsgraph.common.files import save_arrays
 from vsgraph.common.version import __version__
 from vsgraph.crawls import crawl_digest, save_crawl
-from vsgraph.encoders import pictures_digest
 from vsgraph.errors import InputError
 from vsgraph.judge.since import CSV, changed_since
 from vsgraph.meanings.crawl_words import mentions_in, spoken_name
@@ -232,7 +231,7 @@ STAGES = (
         "pictures",
         needs=(),
         make=encode_pictures,
-        identity=lambda job: [job.image_encoder.fingerprint, pictures_digest(job.crawl)],
+        identity=lambda job: [job.image_encoder.fingerprint, job.pictures_digest],
         is_wanted=lambda job: job.choices.features is None,
         in_place=True,
     ),
@@ -240,7 +239,7 @@ STAGES = (
         "measures",
         needs=(),
         make=measure,
-        identity=lambda job: [MEASURES_VERSION, pictures_digest(job.crawl)],
+        identity=lambda job: [MEASURES_VERSION, job.pictures_digest],
         is_wanted=lambda job: job.crawl.has_pictures,
         in_place=True,
     ),

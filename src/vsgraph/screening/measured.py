@@ -9,7 +9,7 @@ import numpy as np
 from vsgraph.crawls.crawl import Crawl
 from vsgraph.encoders.batches import Work, fill_store
 from vsgraph.encoders.pipeline import load_pictures
-from vsgraph.encoders.places import references
+from vsgraph.encoders.places import look
 from vsgraph.encoders.store import VectorStore
 from vsgraph.encoders.vectors import Embedding
 from vsgraph.pictures.decode import quiet_decoders
@@ -36,8 +36,8 @@ def measure_pictures(
         unit="image",
         n_rows=len(crawl),
         batch_size=BATCH,
-        digest=lambda span: references(crawl, span),
-        load=lambda span, known: load_pictures(crawl, span, measure_picture, known),
+        look=lambda span: look(crawl, span),
+        load=lambda span, *known: load_pictures(crawl, span, measure_picture, *known),
         encode=np.stack,
         n_at_once=1,
         stands_alone=True,
