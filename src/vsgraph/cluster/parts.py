@@ -89,7 +89,8 @@ class Parts:
         spent = sorted(((s, name) for name, s in self.cpu_seconds.items() if s > 0), reverse=True)
         stages = ", ".join(f"{name} {say_span(seconds)}" for seconds, name in spent)
         total = say_span(sum(self.cpu_seconds.values()))
-        return f"processor time of all workers: {total} ({stages or 'none was needed'}; without their start)"
+        told = f"{stages or 'none was needed'}; without their start"
+        return f"processor time of all workers: {total} ({told})"
 
     def drop(self, stage: str) -> None:
         """Remove the files of a stage that is finished; some may still be open over a network."""

@@ -12,7 +12,6 @@ import hashlib
 import itertools
 import json
 import shutil
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -262,13 +261,14 @@ class VectorStore:
             name: new_array(folder / f"{name}.npy", dtype, (n_rows, width))
             for name, (dtype, width) in (shapes | {"keys": (np.uint8, KEY)}).items()
         }
+        firsts = np.array([*self._firsts, *(saved.first for saved in self._saved)], np.intp)
         problems: list[Problem] = []
         places: list[bytes] = []
         for span in plan:
             batch = self._held.get(span) or load_batch(self._by_span[span].path)
             rows = slice(*span)
             arrays["keys"][rows] = np.frombuffer(b"".join(batch.keys), np.uint8).reshape(-1, KEY)
-            values = self._values_of(batch.keys)  # (n_batch, sum of widths)
+            values = self._values_of(batch.keys, firsts)  # (n_batch, sum of widths)
             start = 0
             for name, width in self.widths.items():
                 arrays[name][rows] = values[:, start : start + width]
@@ -281,25 +281,26 @@ class VectorStore:
             (folder / PLACES).write_bytes(b"".join(places))
         return problems
 
-    def _values_of(self, keys: Sequence[bytes]) -> NDArray[np.floating]:
-        """Return the vectors of keys, zeros for rows without content."""
+    def _values_of(self, keys: Sequence[bytes], firsts: NDArray[np.intp]) -> NDArray[np.floating]:
+        """Return the vectors of keys, zeros for rows without content.
+
+        `firsts` are the numbers of the first vector of each finished folder and batch.
+        """
         values = np.zeros((len(keys), sum(self.widths.values())), self.dtype)
-        loaded: dict[int, NDArray[np.floating]] = {}
-        for row, key in enumerate(keys):
-            if key == NOTHING:
-                continue
-            number = self._numbers[key]
-            at = bisect_right(self._saved, number, key=lambda saved: saved.first) - 1
-            if at < 0:
-                place = bisect_right(self._firsts, number) - 1
-                source, own = self._sources[place], number - self._firsts[place]
-                arrays = [array for array in (source.vectors, source.probs) if array is not None]
-                values[row] = np.concatenate([array[own] for array in arrays])
-                continue
-            if at not in loaded:
-                loaded[at] = load_batch(self._saved[at].path).values
-            values[row] = loaded[at][number - self._saved[at].first]
+        numbers = np.array([-1 if key == NOTHING else self._numbers[key] for key in keys])
+        places = np.searchsorted(firsts, numbers, side="right") - 1
+        for place in np.unique(places[numbers >= 0]):
+            rows = np.flatnonzero((places == place) & (numbers >= 0))
+            values[rows] = self._vectors_at(place, numbers[rows] - firsts[place])
         return values
+
+    def _vectors_at(self, place: int, rows: NDArray[np.intp]) -> NDArray[np.floating]:
+        """Return some vectors of a finished folder or, behind them, of a batch."""
+        if place >= len(self._firsts):
+            return load_batch(self._saved[place - len(self._firsts)].path).values[rows]
+        source = self._sources[place]
+        arrays = (source.vectors, source.probs)
+        return np.hstack([np.asarray(array)[rows] for array in arrays if array is not None])
 
     def _write_record(self, folder: Path, digest: str, problems: Sequence[Problem]) -> None:
         """Write the problems, and what the arrays are."""
