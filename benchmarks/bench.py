@@ -100,7 +100,7 @@ class Book:
         if name in self.results and not self.only:
             return
         click.echo(f"{name} ...", nl=False)
-        found = child(script, *arguments)
+        found = child(script, *arguments) | {"cpu": processor()}
         click.echo(f" {json.dumps(found)[:300]}")
         self.results |= json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         self.results[name] = found
@@ -111,14 +111,23 @@ class Book:
         return not self.only or name.startswith(self.only) or self.only.startswith(name)
 
 
+def processor() -> str:
+    """Name the processor, and the parts of it that matter for speed."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    told = {name.strip(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
+    flags = [flag for flag in ("avx2", "avx512f", "amx_tile") if flag in told.get("flags", "")]
+    return " ".join([told.get("model name", platform.processor()), *flags])
+
+
 def machine() -> dict[str, Any]:
     """Say what this ran on."""
-    cpu = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-         if line.startswith("model name")), platform.processor(),
-    )  # fmt: skip
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
-    return {"cpu": cpu, "cores": os.cpu_count(), "memory_gb": memory, "gflops": flops() / 1e9}
+    return {
+        "cpu": processor(),
+        "cores": os.cpu_count(),
+        "memory_gb": memory,
+        "gflops": flops() / 1e9,
+    }
 
 
 def features_of(name: str) -> Path:

@@ -297,10 +297,16 @@ def _curves(results: Results) -> str:
         "Seconds by stage of a whole correction of made-up crawls; 50,000 images, d = 512, "
         "C = 100, k = 5, m = 50 where not said. Up to 100,000 images the graph is exact. "
         "That one point stands in every table: how far its runs differ says how far to trust the "
-        "others.\n\n"
+        f"others.{_processors(_part(results, 'curve '))}\n\n"
     )
     picture = "![Cost curves](images/cost-curves.svg)\n\n"
     return f"## Cost curves\n\n{note}{picture}{text}" if text else ""
+
+
+def _processors(found: Results) -> str:
+    """Name the processors that results were measured on, if they say it."""
+    named = dict.fromkeys(one["cpu"] for one in found.values() if "cpu" in one)
+    return f" Measured on {', '.join(named)}." if named else ""
 
 
 def curve_points(results: Results) -> dict[str, tuple[list[float], list[float], list[float]]]:
