@@ -59,7 +59,7 @@ def test_the_command_does_it_again_and_prints_before_and_after(demo):
 
 @pytest.mark.slow
 def test_the_readme_shows_what_the_demo_prints(demo):
-    """Up to what another processor's rounding may move."""
+    """Up to what another processor's rounding may move: one image in a hundred."""
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     shown = re.search(
         r"before: ([\d.]+)%\n.*after:  ([\d.]+)% .*\n"
@@ -68,8 +68,10 @@ def test_the_readme_shows_what_the_demo_prints(demo):
     )
     accuracy, counts = demo.judged.accuracy, demo.run.correction.counts
     shares = [accuracy["all"]["before"], accuracy["not rejected"]["after"]]
-    expected = [*(100 * s for s in shares), *counts.values(), 100 * demo.judged.rejected["share"]]
-    assert [float(x) for x in shown.groups()] == pytest.approx(expected, abs=3)
+    shares.append(demo.judged.rejected["share"])
+    before, after, *n_images, rejected = map(float, shown.groups())
+    assert [before, after, rejected] == pytest.approx([100 * s for s in shares], abs=2)
+    assert n_images == pytest.approx(list(counts.values()), abs=10)  # of 1,001
 
 
 def test_our_errors_are_one_line(tmp_path):
