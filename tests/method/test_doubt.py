@@ -11,7 +11,7 @@ from vsgraph import Settings
 from vsgraph.method.algorithm import Solver
 from vsgraph.method.calibration import MOST, find_shift
 from vsgraph.method.decisions import least_belief
-from vsgraph.method.doubt import TERMS, WEIGHTS
+from vsgraph.method.doubt import MOST_CLASSES, TERMS, WEIGHTS, _rarer
 from vsgraph.method.inputs import Words, check_inputs
 from vsgraph.method.naming import learn_naming
 from vsgraph.result.parts import Anchors, Decision, Rule
@@ -262,3 +262,26 @@ def test_labels_that_are_surely_wrong_say_nothing_of_the_others():
     assert find_shift(np.repeat([0.95, 0.01], [10, 90])) == 0
     assert find_shift(np.full(10, 0.5)) == MOST
     assert find_shift(np.empty(0)) == MOST  # all of them show senses that are not meant
+
+
+@pytest.mark.slow
+def test_labels_of_many_classes_are_believed_as_those_of_few():
+    """Of 200 classes a graph gives each little; that speaks against none of them."""
+    random, n, n_classes = np.random.default_rng(0), 6000, 200
+    spread = (1 + np.arange(64)) ** -0.5
+    shown = random.integers(n_classes, size=n)
+    web = np.where(random.random(n) < 0.3, random.integers(n_classes, size=n), shown)
+    centers = random.normal(size=(n_classes, 64)) * spread
+    meanings = random.normal(size=(n_classes, 96))
+    features = centers[shown] + 0.9 * random.normal(size=(n, 64)) * spread + 0.1
+    texts = meanings[shown] + random.normal(size=(n, 96))
+    texts[random.random(n) < 1 / 3] = 0
+    corrected = vsgraph.correct(np.maximum(features, 0), texts, meanings, web)
+    left = corrected.final_labels >= 0
+    assert left.mean() > 0.95
+    assert (corrected.final_labels == shown)[left].mean() > 0.98
+
+
+def test_the_graph_is_heard_as_in_crawls_of_fewer_classes_only_beyond_these():
+    assert _rarer(2) == _rarer(MOST_CLASSES) == 0
+    assert _rarer(400) == pytest.approx(np.log(399 / (MOST_CLASSES - 1)))

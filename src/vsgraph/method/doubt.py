@@ -61,6 +61,7 @@ RIGHT_SHARES = np.array(  # images with right labels of COCO-Web by nearness
         [0.081, 0.041, 0.054, 0.051, 0.061, 0.106, 0.143, 0.462],  # only texts around
     ]
 )
+MOST_CLASSES = 43  # of the crawls that the weights were learned from or checked on
 PRIOR_TEXTS = 10  # what the usual distances count for in those of one class
 LEAST_SHARE = 0.02
 # A label that is right less often than this at its distance is believed no more than that, by
@@ -173,7 +174,7 @@ class Doubt:
         meanings = unit_rows(self.inputs.label_embeddings)
         nearness, silence = self.nearness(text @ meanings.T), np.zeros((1, 1), np.float32)
         close = np.where(filled_rows(around)[:, None], self.nearness_around(around @ meanings.T), 0)
-        odds = bounded_odds(gnn), bounded_odds(weighed.probs)
+        odds = bounded_odds(gnn) + _rarer(gnn.shape[1]), bounded_odds(weighed.probs)
         labels = self.inputs.labels[rows].toarray()
         shared = [np.ones((1, 1)), *odds, labels, close]
         shares = self.distance.believe(text, around, labels.astype(bool))
@@ -185,6 +186,15 @@ class Doubt:
             named, unnamed = self.naming.both(rows, text, around)
             heard, bare = heard + named, bare + unnamed
         return heard, bare
+
+
+def _rarer(n_classes: int) -> float:
+    """Return what to add to the log odds of the graph in a crawl of more classes than usual.
+
+    An untaught graph gives every class the same share, so its log odds fall with the number of
+    classes, though it says no more against any of them.
+    """
+    return float(np.log(max(n_classes, MOST_CLASSES) - 1) - np.log(MOST_CLASSES - 1))
 
 
 def at_most(probs: Floats, terms: Sequence[Floats], hardly: float) -> Floats:
