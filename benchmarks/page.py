@@ -12,7 +12,7 @@ from vsgraph.method.estimate import REFERENCE_FLOPS
 from vsgraph.neighbors.search import EXACT_UP_TO
 
 Results = dict[str, Any]
-STAGES = ("reading", "graph", "text", "network", "evidence", "doubt", "labels")
+STAGES = ("reading", "graph", "trust", "text", "network", "evidence", "doubt", "labels")
 
 TOP = """\
 # Performance
@@ -220,7 +220,7 @@ def _whole(results: Results) -> str:
         [
             f"{one['n_images']:,} x {one['n_dims']}, {one['n_classes']}",
             f"{one['seconds']:.0f}" + (f" ({one['note']})" if "note" in one else ""),
-            *(f"{one['stages'].get(stage, 0):.0f}" for stage in STAGES),
+            *(_stage(one, stage, 0) for stage in STAGES),
             f"{one['memory_gb']:.1f}", f"{one['with_files_gb']:.1f}", f"{one['recall']:.4f}",
             f"{100 * one['right_before']:.1f}, {100 * one['right_after']:.1f}"
             + (f" ({100 * one['left']:.0f} left)" if "left" in one else ""),
@@ -228,6 +228,11 @@ def _whole(results: Results) -> str:
         for one in found.values()
     ]  # fmt: skip
     return "## A whole correction\n\n" + WHOLE_NOTE + "\n" + _table(head, rows)
+
+
+def _stage(one: Results, stage: str, digits: int) -> str:
+    """Return the seconds of a stage; a dash where there was no such stage yet."""
+    return f"{one['stages'][stage]:.{digits}f}" if stage in one["stages"] else "-"
 
 
 def _cpu_share(one: Results) -> float | None:
@@ -288,7 +293,7 @@ def _curves(results: Results) -> str:
         head = (axis, "seconds", *STAGES, "memory, GB", "estimated / taken")
         rows = [
             [f"{value:,}", f"{one['seconds']:.1f}",
-             *(f"{one['stages'].get(stage, 0):.1f}" for stage in STAGES),
+             *(_stage(one, stage, 1) for stage in STAGES),
              f"{one['memory_gb']:.2f}", f"{one['expected_seconds'] / one['seconds']:.1f}"]
             for value, one in zip(values, found, strict=True)
         ]  # fmt: skip
