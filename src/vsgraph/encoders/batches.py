@@ -59,7 +59,7 @@ class Errand(NamedTuple):
     span: Span
     look: Look
     keys: list[bytes]  # as far as they are known
-    new: list[int] | None  # places to encode; None for all contents that are not known
+    new: list[int] | None  # rows of the span to encode; None for all contents that are not known
     path: Path  # of the file to write
 
 
